@@ -1,0 +1,521 @@
+//! The native debugger: one run of a program, every variable at every stop.
+//!
+//! *Barrier mode* has a single breakpoint at the entry of the barrier function. A sequence of calls to an
+//! external function is observable behaviour, so the k-th stop of one build is the k-th stop of every other.
+//! The callee is skipped by returning in its place: one ptrace stop per call and no single steps.
+//! *Line mode* stops at the statements of the line table, for builds without barriers.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use candor_dwarf::{Avma, Image, Observation, Site, SiteOptions, Svma};
+
+use crate::calls::CallFinder;
+use crate::error::{Error, Result};
+use crate::launch::Launch;
+use crate::process::{Event, Tracee};
+use crate::stopped::Stopped;
+
+/// Name of the barrier function unless the caller says otherwise.
+pub const BARRIER: &str = "opt_me_not";
+
+/// Where to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// At each call of the function of this name.
+    Barrier {
+        /// The function; [`BARRIER`] by custom.
+        symbol: String,
+    },
+    /// At the statements of the line table.
+    Lines {
+        /// How many stops a line gets; its breakpoints are gone after that, which is what makes one visit
+        /// cheap.
+        visits_per_line: u32,
+    },
+}
+
+impl Mode {
+    /// Barrier mode with the customary function.
+    pub fn barrier() -> Self {
+        Mode::Barrier {
+            symbol: BARRIER.to_owned(),
+        }
+    }
+
+    /// Line mode with one stop per line.
+    pub fn lines() -> Self {
+        Mode::Lines { visits_per_line: 1 }
+    }
+}
+
+/// What to evaluate, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// Which variables each stop shows.
+    pub site: SiteOptions,
+    /// The run is ended after this many stops.
+    pub max_stops: u64,
+    /// Stops at one address beyond this are counted and reported but not evaluated.
+    pub per_site_visits: u32,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        TraceOptions {
+            site: SiteOptions::default(),
+            max_stops: 100_000,
+            per_site_visits: u32::MAX,
+        }
+    }
+}
+
+/// What sort of stop it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StopKind {
+    /// A call of the barrier; the address is the call instruction's.
+    Call,
+    /// The barrier was reached by a jump from a function that is gone from the stack. The stop keeps its
+    /// place in the sequence, but there is no frame to compare; the address is where the barrier returns to.
+    TailCall,
+    /// A statement.
+    Line,
+}
+
+/// One stop, as long as the observer looks at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop<'a> {
+    /// Its number in the run, from 0; skipped and unaligned stops count.
+    pub sequence: u64,
+    /// What sort of stop it is.
+    pub kind: StopKind,
+    /// The address it stands for.
+    pub pc: Svma,
+    /// How often `pc` was stopped at by now, from 1: the hit number to give a debugger.
+    pub visit: u32,
+    /// What is visible there; `None` for a tail call, code without debug information, or a visit beyond
+    /// [`TraceOptions::per_site_visits`].
+    pub site: Option<&'a Site>,
+    /// One per leaf of the site, in the same order.
+    pub observations: &'a [Observation],
+}
+
+/// What an observer wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continue {
+    /// Run on to the next stop.
+    Yes,
+    /// Enough: end the program.
+    No,
+}
+
+/// Sees the stops one by one, so that nothing has to be kept that the caller does not want.
+pub trait Observer {
+    /// Called at each stop.
+    fn stop(&mut self, stop: &Stop<'_>) -> Continue;
+}
+
+impl<F: FnMut(&Stop<'_>) -> Continue> Observer for F {
+    fn stop(&mut self, stop: &Stop<'_>) -> Continue {
+        self(stop)
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The program ended by itself with this code.
+    Exited(i32),
+    /// This signal ended it.
+    Signalled(i32),
+    /// Its time on the wall was over.
+    WallTime,
+    /// Its processor time was over.
+    CpuTime,
+    /// It wrote more than it may.
+    OutputLimit,
+    /// It made [`TraceOptions::max_stops`] stops.
+    StopLimit,
+    /// The observer had seen enough.
+    Enough,
+    /// Not supported: the program starts processes.
+    Forked,
+    /// Not supported: the program starts threads.
+    Threaded,
+    /// Not supported: the program replaces itself by another.
+    Executed,
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Exited(code) => write!(f, "exit code {code}"),
+            Outcome::Signalled(signal) => write!(f, "ended by signal {signal}"),
+            Outcome::WallTime => f.write_str("stopped: the time limit was reached"),
+            Outcome::CpuTime => f.write_str("stopped: the processor time limit was reached"),
+            Outcome::OutputLimit => f.write_str("stopped: the output limit was reached"),
+            Outcome::StopLimit => f.write_str("stopped: the limit of stops was reached"),
+            Outcome::Enough => f.write_str("stopped: all that was wanted was seen"),
+            Outcome::Forked => f.write_str("not supported: the program starts processes"),
+            Outcome::Threaded => f.write_str("not supported: the program starts threads"),
+            Outcome::Executed => {
+                f.write_str("not supported: the program replaces itself by another")
+            }
+        }
+    }
+}
+
+/// A run in numbers.
+#[derive(Clone, Debug)]
+pub struct RunSummary {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// All stops, whether evaluated or not.
+    pub stops: u64,
+    /// Leaves evaluated.
+    pub leaves: u64,
+    /// Standard output, if it was to be captured.
+    pub stdout: Vec<u8>,
+    /// Standard error, if it was to be captured.
+    pub stderr: Vec<u8>,
+    /// The system would not load the program at fixed addresses; pointers to the stack and heap differ
+    /// between runs.
+    pub randomised: bool,
+    /// Time to start the program and set the breakpoints.
+    pub starting: Duration,
+    /// Time from the first instruction to the end, evaluation included.
+    pub running: Duration,
+}
+
+/// Runs the program once and shows every stop to `observer`. `image` must be of `launch.program`.
+pub fn trace(
+    image: &Image,
+    launch: &Launch,
+    mode: &Mode,
+    options: &TraceOptions,
+    observer: &mut dyn Observer,
+) -> Result<RunSummary> {
+    let start = Instant::now();
+    let mut run = Run::prepare(image, launch, mode, options)?;
+    let prepared = Instant::now();
+    let outcome = run.to_the_end(observer);
+    let timed_out = run.tracee.finish();
+    let outcome = match outcome? {
+        Outcome::Signalled(libc::SIGKILL) if timed_out => Outcome::WallTime,
+        outcome => outcome,
+    };
+    let (stdout, stderr) = run.tracee.output()?;
+    Ok(RunSummary {
+        outcome,
+        stops: run.stops,
+        leaves: run.leaves,
+        stdout,
+        stderr,
+        randomised: run.tracee.is_randomised(),
+        starting: prepared - start,
+        running: prepared.elapsed(),
+    })
+}
+
+/// What is known of an address that was stopped at.
+struct Place {
+    site: Option<Site>,
+    visits: u32,
+}
+
+/// The stopping half of a run, by mode.
+enum Stops {
+    Barrier {
+        target: u64,
+        /// By return address: the call instruction, or `None` for a tail call.
+        callers: HashMap<u64, Option<u64>>,
+    },
+    Lines {
+        /// By address: index into `lines`.
+        line_of: HashMap<u64, usize>,
+        /// Breakpoints of a line and the visits it has left.
+        lines: Vec<(Vec<u64>, u32)>,
+        /// A breakpoint that is out while its instruction is stepped over.
+        stepping: Option<u64>,
+    },
+}
+
+struct Run<'a> {
+    image: &'a Image,
+    options: &'a TraceOptions,
+    tracee: Tracee,
+    bias: u64,
+    how: Stops,
+    places: HashMap<u64, Place>,
+    observations: Vec<Observation>,
+    stops: u64,
+    leaves: u64,
+}
+
+/// What to do with the program after a stop was dealt with.
+enum Next {
+    Resume,
+    Step,
+    /// The program is gone; waiting tells how.
+    Gone,
+    End(Outcome),
+}
+
+impl<'a> Run<'a> {
+    fn prepare(
+        image: &'a Image,
+        launch: &Launch,
+        mode: &Mode,
+        options: &'a TraceOptions,
+    ) -> Result<Self> {
+        let mut tracee = Tracee::start(launch)?;
+        let bias = tracee.loaded_entry()?.wrapping_sub(image.entry().0);
+        let how = match mode {
+            Mode::Barrier { symbol } => {
+                let found = image.symbol(symbol).ok_or_else(|| Error::NoBarrier {
+                    program: tracee.program().clone(),
+                    symbol: symbol.clone(),
+                })?;
+                let target = found.address.loaded(bias).0;
+                tracee.insert_breakpoint(target)?;
+                Stops::Barrier {
+                    target,
+                    callers: HashMap::new(),
+                }
+            }
+            Mode::Lines { visits_per_line } => {
+                line_stops(image, &mut tracee, bias, (*visits_per_line).max(1))?
+            }
+        };
+        Ok(Run {
+            image,
+            options,
+            tracee,
+            bias,
+            how,
+            places: HashMap::new(),
+            observations: Vec::new(),
+            stops: 0,
+            leaves: 0,
+        })
+    }
+
+    fn to_the_end(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
+        self.tracee.resume(0)?;
+        loop {
+            let signal = match self.tracee.wait()? {
+                Event::Signal(signal) => signal,
+                Event::Exited(code) => return Ok(Outcome::Exited(code)),
+                Event::Killed(libc::SIGXCPU) => return Ok(Outcome::CpuTime),
+                Event::Killed(libc::SIGXFSZ) => return Ok(Outcome::OutputLimit),
+                Event::Killed(signal) => return Ok(Outcome::Signalled(signal)),
+                Event::Forked => return Ok(Outcome::Forked),
+                Event::Threaded => return Ok(Outcome::Threaded),
+                Event::Executed => return Ok(Outcome::Executed),
+            };
+            let stepped = self.end_step()?;
+            if signal != libc::SIGTRAP {
+                self.tracee.resume(signal)?;
+                continue;
+            }
+            if stepped {
+                self.tracee.resume(0)?;
+                continue;
+            }
+            match self.trap(observer)? {
+                Some(Next::Resume) => self.tracee.resume(0)?,
+                Some(Next::Step) => self.tracee.step(0)?,
+                Some(Next::Gone) => {}
+                Some(Next::End(outcome)) => return Ok(outcome),
+                // The program's own trap instruction or signal.
+                None => self.tracee.resume(signal)?,
+            }
+        }
+    }
+
+    /// Puts a stepped-over breakpoint back; says whether there was one.
+    fn end_step(&mut self) -> Result<bool> {
+        let Stops::Lines { stepping, .. } = &mut self.how else {
+            return Ok(false);
+        };
+        let Some(address) = stepping.take() else {
+            return Ok(false);
+        };
+        self.tracee.insert_breakpoint(address)?;
+        Ok(true)
+    }
+
+    /// Deals with a SIGTRAP; `None` if it is not of our making.
+    fn trap(&mut self, observer: &mut dyn Observer) -> Result<Option<Next>> {
+        let Some(registers) = self.tracee.registers()? else {
+            return Ok(Some(Next::Gone));
+        };
+        let address = registers.rip.wrapping_sub(1);
+        if !self.tracee.memory.has_breakpoint(address) {
+            return Ok(None);
+        }
+        if self.stops >= self.options.max_stops {
+            return Ok(Some(Next::End(Outcome::StopLimit)));
+        }
+        match self.how {
+            Stops::Barrier { .. } => self.at_barrier(registers, observer).map(Some),
+            Stops::Lines { .. } => self.at_line(address, registers, observer).map(Some),
+        }
+    }
+
+    fn at_barrier(
+        &mut self,
+        mut registers: libc::user_regs_struct,
+        observer: &mut dyn Observer,
+    ) -> Result<Next> {
+        let Stops::Barrier { target, callers } = &mut self.how else {
+            return Ok(Next::Resume);
+        };
+        let Some(back) = self.tracee.memory.word(registers.rsp) else {
+            // Without a stack there is nothing to return to: let the callee run into the fault itself.
+            let outcome = Outcome::Signalled(libc::SIGSEGV);
+            return Ok(if self.tracee.registers()?.is_some() {
+                Next::End(outcome)
+            } else {
+                Next::Gone
+            });
+        };
+        let find = || {
+            let (image, memory, bias) = (self.image, &self.tracee.memory, self.bias);
+            CallFinder {
+                image,
+                memory,
+                bias,
+                registers: &registers,
+            }
+            .find(back, *target)
+        };
+        let call = *callers.entry(back).or_insert_with(find);
+        // The state of the caller: at its call, the return address not yet pushed.
+        registers.rsp = registers.rsp.wrapping_add(8);
+        let (kind, pc) = match call {
+            Some(call) => (StopKind::Call, call),
+            None => (StopKind::TailCall, back),
+        };
+        registers.rip = pc;
+        let visit = self.evaluate(kind, pc, &registers);
+        registers.rip = back;
+        self.report(kind, pc, visit, &registers, observer)
+    }
+
+    fn at_line(
+        &mut self,
+        address: u64,
+        mut registers: libc::user_regs_struct,
+        observer: &mut dyn Observer,
+    ) -> Result<Next> {
+        registers.rip = address;
+        let visit = self.evaluate(StopKind::Line, address, &registers);
+        let mut next = self.report(StopKind::Line, address, visit, &registers, observer)?;
+        let Stops::Lines {
+            line_of,
+            lines,
+            stepping,
+        } = &mut self.how
+        else {
+            return Ok(next);
+        };
+        let line = line_of.get(&address).and_then(|line| lines.get_mut(*line));
+        if let Some((addresses, visits_left)) = line {
+            *visits_left = visits_left.saturating_sub(1);
+            if *visits_left == 0 {
+                for address in std::mem::take(addresses) {
+                    self.tracee.remove_breakpoint(address)?;
+                }
+            } else if matches!(next, Next::Resume) {
+                self.tracee.remove_breakpoint(address)?;
+                *stepping = Some(address);
+                next = Next::Step;
+            }
+        }
+        Ok(next)
+    }
+
+    /// Fills `observations` for a stop at `pc`, if it is to be evaluated; the visit number otherwise too.
+    fn evaluate(&mut self, kind: StopKind, pc: u64, registers: &libc::user_regs_struct) -> u32 {
+        self.observations.clear();
+        let (image, options) = (self.image, self.options);
+        let place = self.places.entry(pc).or_insert_with(|| Place {
+            // Code without debug information is passed through as a stop without a site.
+            site: (kind != StopKind::TailCall)
+                .then(|| image.site(Avma(pc).stated(self.bias), &options.site).ok())
+                .flatten(),
+            visits: 0,
+        });
+        place.visits = place.visits.saturating_add(1);
+        if let Some(site) = &place.site
+            && place.visits <= options.per_site_visits
+        {
+            let stopped = Stopped::new(&self.tracee, registers, self.bias);
+            image.observe(site, &stopped, &mut self.observations);
+            self.leaves += self.observations.len() as u64;
+        }
+        place.visits
+    }
+
+    /// Shows a stop to the observer, once the program is known to have lived through its evaluation: had it
+    /// been killed meanwhile, what was read would be "unreadable" for no fault of its own.
+    fn report(
+        &mut self,
+        kind: StopKind,
+        pc: u64,
+        visit: u32,
+        after: &libc::user_regs_struct,
+        observer: &mut dyn Observer,
+    ) -> Result<Next> {
+        if !self.tracee.set_registers(after)? {
+            return Ok(Next::Gone);
+        }
+        let place = self.places.get(&pc);
+        let site = place
+            .and_then(|place| place.site.as_ref())
+            .filter(|_| visit <= self.options.per_site_visits);
+        let stop = Stop {
+            sequence: self.stops,
+            kind,
+            pc: Avma(pc).stated(self.bias),
+            visit,
+            site,
+            observations: &self.observations,
+        };
+        self.stops += 1;
+        Ok(match observer.stop(&stop) {
+            Continue::Yes => Next::Resume,
+            Continue::No => Next::End(Outcome::Enough),
+        })
+    }
+}
+
+fn line_stops(image: &Image, tracee: &mut Tracee, bias: u64, visits: u32) -> Result<Stops> {
+    let mut line_of = HashMap::new();
+    let mut lines: Vec<(Vec<u64>, u32)> = Vec::new();
+    let mut index = HashMap::new();
+    for stop in image.statement_stops()? {
+        let address = stop.pc.loaded(bias).0;
+        let line = *index.entry((stop.file, stop.line)).or_insert_with(|| {
+            lines.push((Vec::new(), visits));
+            lines.len() - 1
+        });
+        tracee.insert_breakpoint(address)?;
+        if line_of.insert(address, line).is_none()
+            && let Some((addresses, _)) = lines.get_mut(line)
+        {
+            addresses.push(address);
+        }
+    }
+    if lines.is_empty() {
+        return Err(Error::NoLines {
+            program: tracee.program().clone(),
+        });
+    }
+    Ok(Stops::Lines {
+        line_of,
+        lines,
+        stepping: None,
+    })
+}

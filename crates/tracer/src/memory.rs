@@ -1,0 +1,132 @@
+//! The memory of a stopped program: a page cache that lives for one stop, and the bytes that breakpoints
+//! replace.
+//!
+//! Evaluating a stop reads hundreds of small values from a handful of pages (stack, data); one system call
+//! per page instead of one per value is most of the engine's speed.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+const PAGE: u64 = 4096;
+/// Direct-mapped: a collision costs a system call, never a wrong byte.
+const SLOTS: usize = 256;
+const INT3: u8 = 0xcc;
+
+/// `/proc/PID/mem`, cached.
+pub(crate) struct Memory {
+    file: File,
+    cache: RefCell<Cache>,
+    /// Address of each breakpoint and the byte it replaced.
+    breakpoints: BTreeMap<u64, u8>,
+}
+
+struct Cache {
+    slots: Vec<Slot>,
+    /// Number of the present stop; pages of other stops are stale.
+    stop: u64,
+}
+
+struct Slot {
+    page: u64,
+    stop: u64,
+    readable: bool,
+    bytes: Box<[u8; PAGE as usize]>,
+}
+
+impl Memory {
+    pub(crate) fn open(pid: libc::pid_t) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))?;
+        let empty = || Slot {
+            page: 0,
+            stop: 0,
+            readable: false,
+            bytes: Box::new([0; PAGE as usize]),
+        };
+        Ok(Memory {
+            file,
+            cache: RefCell::new(Cache {
+                slots: std::iter::repeat_with(empty).take(SLOTS).collect(),
+                stop: 1,
+            }),
+            breakpoints: BTreeMap::new(),
+        })
+    }
+
+    /// Forgets what was read: the program has run.
+    pub(crate) fn next_stop(&mut self) {
+        self.cache.get_mut().stop += 1;
+    }
+
+    /// Fills `buffer` from `address`; false if any part is not mapped. Breakpoints are not seen.
+    pub(crate) fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
+        let Ok(mut cache) = self.cache.try_borrow_mut() else {
+            return false;
+        };
+        let mut done = 0;
+        while done < buffer.len() {
+            let Some(at) = address.checked_add(done as u64) else {
+                return false;
+            };
+            let offset = (at % PAGE) as usize;
+            let Some(page) = self.page(&mut cache, at - at % PAGE) else {
+                return false;
+            };
+            let count = (buffer.len() - done).min(PAGE as usize - offset);
+            buffer[done..done + count].copy_from_slice(&page[offset..offset + count]);
+            done += count;
+        }
+        true
+    }
+
+    /// A little-endian machine word.
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes)
+            .then(|| u64::from_le_bytes(bytes))
+    }
+
+    fn page<'c>(&self, cache: &'c mut Cache, page: u64) -> Option<&'c [u8; PAGE as usize]> {
+        let stop = cache.stop;
+        let number = page / PAGE;
+        let slot = &mut cache.slots[(number ^ (number >> 8)) as usize % SLOTS];
+        if slot.page != page || slot.stop != stop {
+            slot.page = page;
+            slot.stop = stop;
+            slot.readable = self.file.read_exact_at(&mut slot.bytes[..], page).is_ok();
+            for (at, original) in self.breakpoints.range(page..page.saturating_add(PAGE)) {
+                slot.bytes[(at - page) as usize] = *original;
+            }
+        }
+        slot.readable.then_some(&*slot.bytes)
+    }
+
+    /// Replaces the byte at `address` by a trap.
+    pub(crate) fn insert(&mut self, address: u64) -> io::Result<()> {
+        if self.breakpoints.contains_key(&address) {
+            return Ok(());
+        }
+        let mut original = [0];
+        self.file.read_exact_at(&mut original, address)?;
+        self.file.write_all_at(&[INT3], address)?;
+        self.breakpoints.insert(address, original[0]);
+        Ok(())
+    }
+
+    /// Puts the original byte back.
+    pub(crate) fn remove(&mut self, address: u64) -> io::Result<()> {
+        if let Some(original) = self.breakpoints.remove(&address) {
+            self.file.write_all_at(&[original], address)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_breakpoint(&self, address: u64) -> bool {
+        self.breakpoints.contains_key(&address)
+    }
+}
