@@ -1,0 +1,96 @@
+//! Programs with barriers and print statements in them (paper 000 §4.2 and §4.3).
+//!
+//! Everything is inserted on the line of the statement it precedes and has no newline, so lines in the debug
+//! information mean the user's lines. The prototype of the barrier is not inserted at all, because a file may
+//! begin with a directive, an `#if`, or old-style code where no place is safe: compile instrumented programs with
+//! `-include` of a file that holds [`BARRIER_HEADER`], which moves neither lines nor columns.
+
+use crate::{EditSet, Error, Point, Unit, Variable};
+
+/// The name of the barrier: an external function the compiler knows nothing about.
+pub const BARRIER: &str = "opt_me_not";
+
+/// What the header given by `-include` must hold. Idempotent, and valid in every C since 1989.
+pub const BARRIER_HEADER: &str = "extern void opt_me_not(void);\n";
+
+/// A C file that defines the barrier; to be compiled on its own, without link-time optimisation.
+pub const BARRIER_DEFINITION: &str =
+    "void opt_me_not(void);\nvoid opt_me_not(void) { __asm__ volatile (\"\" : : : \"memory\"); }\n";
+
+/// A program for one place and one variable: the paper's actionable program P<s,v>.
+#[derive(Debug)]
+pub struct Actionable<'unit> {
+    /// The program with its one barrier.
+    pub text: String,
+    /// Where the barrier is.
+    pub point: &'unit Point,
+    /// The variable to inspect there.
+    pub variable: &'unit Variable,
+}
+
+/// The program with a barrier before each of `points`; a point given twice gets one barrier.
+///
+/// # Errors
+/// [`Error::Edit`] when a point is not one of `unit`'s.
+pub fn barriers(unit: &Unit, points: &[&Point]) -> Result<String, Error> {
+    let mut offsets: Vec<usize> = points.iter().map(|point| point.offset).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    let mut edits = EditSet::new();
+    for offset in offsets {
+        edits.insert(offset, format!("{BARRIER}(); "));
+    }
+    edits.apply(unit.text())
+}
+
+/// The program with one barrier before the first point on `line`, marked with the variable to inspect.
+///
+/// # Errors
+/// [`Error::NoPoint`] with the nearest lines that have one, [`Error::NotVisible`] with what is visible.
+pub fn at<'unit>(unit: &'unit Unit, line: u32, variable: &str) -> Result<Actionable<'unit>, Error> {
+    let Some(point) = unit.points_on(line).next() else {
+        let mut lines: Vec<u32> = unit.points().points.iter().map(|point| point.line).collect();
+        lines.dedup();
+        lines.sort_by_key(|candidate| (candidate.abs_diff(line), *candidate));
+        lines.dedup();
+        lines.truncate(4);
+        return Err(Error::NoPoint {
+            line,
+            nearest: lines,
+        });
+    };
+    let visible = unit.visible_at(point);
+    let Some(found) = visible.iter().find(|candidate| candidate.name == variable) else {
+        return Err(Error::NotVisible {
+            name: variable.to_string(),
+            line,
+            visible: visible.iter().map(|candidate| candidate.name.clone()).collect(),
+        });
+    };
+    let mut edits = EditSet::new();
+    edits.insert(point.offset, format!("{BARRIER}(/* {variable} */); "));
+    Ok(Actionable {
+        text: edits.apply(unit.text())?,
+        point,
+        variable: found,
+    })
+}
+
+/// The program with `statement` (complete, with its semicolon) before `point`, as in the paper's shadow
+/// programs.
+///
+/// # Errors
+/// [`Error::Edit`] when the statement has a newline, which would move the lines below it, or when the point is
+/// not one of `unit`'s.
+pub fn print_statement(unit: &Unit, point: &Point, statement: &str) -> Result<String, Error> {
+    if statement.contains(['\n', '\r']) {
+        return Err(Error::Edit {
+            start: point.offset,
+            end: point.offset,
+            reason: "has a newline in its text, which would move the lines below; write it on one line".to_string(),
+        });
+    }
+    let mut edits = EditSet::new();
+    edits.insert(point.offset, format!("{statement} "));
+    edits.apply(unit.text())
+}
