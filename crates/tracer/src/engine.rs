@@ -9,12 +9,14 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use candor_dwarf::{Avma, Image, Observation, Site, SiteOptions, Svma};
+use candor_toolchain::Sandbox;
 
 use crate::calls::CallFinder;
 use crate::error::{Error, Result};
 use crate::launch::Launch;
 use crate::process::{Event, Tracee};
 use crate::stopped::Stopped;
+use crate::watchdog::Fired;
 
 /// Name of the barrier function unless the caller says otherwise.
 pub const BARRIER: &str = "opt_me_not";
@@ -189,6 +191,7 @@ pub struct RunSummary {
 
 /// Runs the program once and shows every stop to `observer`. `image` must be of `launch.program`.
 pub fn trace(
+    sandbox: &Sandbox,
     image: &Image,
     launch: &Launch,
     mode: &Mode,
@@ -196,13 +199,14 @@ pub fn trace(
     observer: &mut dyn Observer,
 ) -> Result<RunSummary> {
     let start = Instant::now();
-    let mut run = Run::prepare(image, launch, mode, options)?;
+    let mut run = Run::prepare(sandbox, image, launch, mode, options)?;
     let prepared = Instant::now();
     let outcome = run.to_the_end(observer);
-    let timed_out = run.tracee.finish();
-    let outcome = match outcome? {
-        Outcome::Signalled(libc::SIGKILL) if timed_out => Outcome::WallTime,
-        outcome => outcome,
+    let fired = run.tracee.finish();
+    let outcome = match (outcome?, fired) {
+        (_, Some(Fired::Interrupted)) => return Err(candor_toolchain::Error::Interrupted.into()),
+        (Outcome::Signalled(libc::SIGKILL), Some(Fired::TimedOut)) => Outcome::WallTime,
+        (outcome, _) => outcome,
     };
     let (stdout, stderr) = run.tracee.output()?;
     Ok(RunSummary {
@@ -263,12 +267,13 @@ enum Next {
 
 impl<'a> Run<'a> {
     fn prepare(
+        sandbox: &Sandbox,
         image: &'a Image,
         launch: &Launch,
         mode: &Mode,
         options: &'a TraceOptions,
     ) -> Result<Self> {
-        let mut tracee = Tracee::start(launch)?;
+        let mut tracee = Tracee::start(launch, sandbox)?;
         let bias = tracee.loaded_entry()?.wrapping_sub(image.entry().0);
         let how = match mode {
             Mode::Barrier { symbol } => {

@@ -76,6 +76,10 @@ pub enum Error {
     #[error(transparent)]
     Dwarf(#[from] candor_dwarf::Error),
 
+    /// The sandbox refused, or the user interrupted.
+    #[error(transparent)]
+    Toolchain(#[from] candor_toolchain::Error),
+
     /// A file that a run needs could not be made.
     #[error("cannot prepare {what}: {source}")]
     Prepare {

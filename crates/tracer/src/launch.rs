@@ -12,37 +12,10 @@ use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+
+use candor_toolchain::{Limits, Sandbox};
 
 use crate::error::{Error, Result};
-
-/// What one run may use up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Time on the wall, evaluation of variables included.
-    pub wall: Duration,
-    /// Processor time in whole seconds.
-    pub cpu_seconds: u64,
-    /// Address space in bytes.
-    pub address_space: u64,
-    /// Size of any file written, captured output included, in bytes.
-    pub file_size: u64,
-    /// Processes the user may have at all. Descendants are found by ptrace, so this is only a second net; a
-    /// small number would make `fork` fail where it should be reported.
-    pub processes: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            wall: Duration::from_secs(10),
-            cpu_seconds: 10,
-            address_space: 4 << 30,
-            file_size: 16 << 20,
-            processes: 4096,
-        }
-    }
-}
 
 /// What the program reads from its standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +33,7 @@ pub enum Sink {
     /// It goes to `/dev/null`.
     #[default]
     Discard,
-    /// It is kept, up to [`Limits::file_size`].
+    /// It is kept, up to [`Limits::output`].
     Capture,
 }
 
@@ -74,8 +47,8 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// The whole environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where it runs; the caller's own directory if `None`.
-    pub directory: Option<PathBuf>,
+    /// Where it runs, and the only folder it may write to.
+    pub directory: PathBuf,
     /// Standard input.
     pub input: Input,
     /// Standard output.
@@ -87,22 +60,23 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// `program` without arguments, input or environment, its output discarded, under the default limits.
-    pub fn new(program: impl Into<PathBuf>) -> Self {
+    /// `program` run in `directory` without arguments, input or environment, its output discarded, under the
+    /// limits for generated programs.
+    pub fn new(program: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
         Launch {
             program: program.into(),
             arguments: Vec::new(),
             environment: Vec::new(),
-            directory: None,
+            directory: directory.into(),
             input: Input::Empty,
             stdout: Sink::Discard,
             stderr: Sink::Discard,
-            limits: Limits::default(),
+            limits: Limits::program(),
         }
     }
 
     /// Starts the program stopped right after `execve`, traced by the calling thread.
-    pub(crate) fn start(&self) -> Result<Started> {
+    pub(crate) fn start(&self, sandbox: &Sandbox) -> Result<Started> {
         // A path with a slash is never looked up in PATH, and gdb shows the same argv[0].
         let program = std::fs::canonicalize(&self.program).map_err(|source| Error::Start {
             program: self.program.clone(),
@@ -122,13 +96,11 @@ impl Launch {
             .stdin(stdin)
             .stdout(stdout)
             .stderr(stderr);
-        if let Some(directory) = &self.directory {
-            command.current_dir(directory);
-        }
-        let limits = self.limits.clone();
+        command.current_dir(&self.directory);
+        let setup = sandbox.child_setup(&self.directory, &self.child_limits(), false)?;
         // SAFETY: the closure runs between fork and exec and makes system calls only.
         unsafe {
-            command.pre_exec(move || confine(&limits).and_then(|()| trace_me()));
+            command.pre_exec(move || setup.apply().and_then(|()| become_tracee()));
         }
         let child = command.spawn().map_err(|source| Error::Start {
             program: program.clone(),
@@ -141,6 +113,18 @@ impl Launch {
             stderr: kept_stderr,
         })
     }
+
+    /// The limits as the child gets them.
+    fn child_limits(&self) -> Limits {
+        let mut limits = self.limits.clone();
+        if Sink::Capture == self.stdout || Sink::Capture == self.stderr {
+            limits.file_size = limits.file_size.min(limits.output as u64);
+        }
+        // The system counts all processes of the user here: a small number would make `fork` fail in the
+        // program where ptrace would have us report it. Descendants are caught by ptrace.
+        limits.processes = limits.processes.max(1 << 14);
+        limits
+    }
 }
 
 /// A child that was just started.
@@ -151,53 +135,22 @@ pub(crate) struct Started {
     pub(crate) stderr: Option<File>,
 }
 
-/// Sets the limits, a session of its own and fixed addresses for the calling process. Called in the child
-/// between fork and exec: system calls only.
-pub(crate) fn confine(limits: &Limits) -> io::Result<()> {
-    // A session leader can neither leave its process group nor reach a terminal: the group stays a
-    // complete list of what has to be waited for and killed.
-    // SAFETY: plain system calls without pointers to our memory, apart from `limit`, which outlives them.
+/// The last steps of the child before `execve`: a session of its own, fixed addresses, a tracer.
+fn become_tracee() -> io::Result<()> {
+    // SAFETY: system calls without pointers; PTRACE_TRACEME ignores its other arguments.
     unsafe {
+        // A session leader can neither leave its process group nor reach a terminal: the group stays a
+        // complete list of what has to be waited for and killed.
         if libc::setsid() == -1 {
             return Err(io::Error::last_os_error());
-        }
-        for (resource, soft, hard) in [
-            (
-                libc::RLIMIT_CPU,
-                limits.cpu_seconds,
-                limits.cpu_seconds.saturating_add(1),
-            ),
-            (libc::RLIMIT_AS, limits.address_space, limits.address_space),
-            (libc::RLIMIT_FSIZE, limits.file_size, limits.file_size),
-            (libc::RLIMIT_NPROC, limits.processes, limits.processes),
-            (libc::RLIMIT_CORE, 0, 0),
-        ] {
-            let mut limit = libc::rlimit {
-                rlim_cur: 0,
-                rlim_max: 0,
-            };
-            if libc::getrlimit(resource, &mut limit) == -1 {
-                return Err(io::Error::last_os_error());
-            }
-            // A limit that is already tighter stays: raising it may not be allowed and is never meant.
-            limit.rlim_max = limit.rlim_max.min(hard);
-            limit.rlim_cur = soft.min(limit.rlim_max);
-            if libc::setrlimit(resource, &limit) == -1 {
-                return Err(io::Error::last_os_error());
-            }
         }
         // Some containers forbid this call. Addresses then move from run to run, which the engine copes
         // with and reports (`RunSummary::randomised`).
         libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
-    }
-    Ok(())
-}
-
-fn trace_me() -> io::Result<()> {
-    // SAFETY: PTRACE_TRACEME ignores its other arguments.
-    match unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
+        match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -25,4 +25,4 @@ pub use engine::{
     BARRIER, Continue, Mode, Observer, Outcome, RunSummary, Stop, StopKind, TraceOptions, trace,
 };
 pub use error::{Error, Result};
-pub use launch::{Input, Launch, Limits, Sink};
+pub use launch::{Input, Launch, Sink};

@@ -9,10 +9,12 @@ use std::io;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
+use candor_toolchain::Sandbox;
+
 use crate::error::{Error, Result};
 use crate::launch::{Launch, is_randomised, read_back};
 use crate::memory::Memory;
-use crate::watchdog::Watchdog;
+use crate::watchdog::{Fired, Watchdog};
 
 /// Why a traced program came to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +48,8 @@ pub(crate) struct Tracee {
 
 impl Tracee {
     /// Starts the program; it rests before its first instruction (the dynamic linker's, if it has one).
-    pub(crate) fn start(launch: &Launch) -> Result<Self> {
-        let started = launch.start()?;
+    pub(crate) fn start(launch: &Launch, sandbox: &Sandbox) -> Result<Self> {
+        let started = launch.start(sandbox)?;
         let pid = started.pid;
         // From here on every early return kills and reaps.
         let mut lifetime = Lifetime {
@@ -56,9 +58,14 @@ impl Tracee {
             over: false,
         };
         let prepare = |what| move |source| Error::Prepare { what, source };
+        let sandbox = sandbox.clone();
         lifetime.watchdog = Some(
-            Watchdog::arm(launch.limits.wall, move || kill_group(pid))
-                .map_err(prepare("a thread that watches the time"))?,
+            Watchdog::arm(
+                launch.limits.wall,
+                move || sandbox.interrupted(),
+                move || kill_group(pid),
+            )
+            .map_err(prepare("a thread that watches the time"))?,
         );
         match lifetime.wait()? {
             Event::Signal(libc::SIGTRAP) => {}
@@ -89,7 +96,7 @@ impl Tracee {
             memory,
             stdout: started.stdout,
             stderr: started.stderr,
-            output_limit: launch.limits.file_size,
+            output_limit: launch.limits.output as u64,
             randomised: is_randomised(pid),
             lifetime,
             _on_this_thread: PhantomData,
@@ -210,8 +217,8 @@ impl Tracee {
         }
     }
 
-    /// Kills what is left of the program and reaps it; says whether the wall clock ended it.
-    pub(crate) fn finish(&mut self) -> bool {
+    /// Kills what is left of the program and reaps it; says whether the watchdog had to.
+    pub(crate) fn finish(&mut self) -> Option<Fired> {
         self.lifetime.end()
     }
 
@@ -264,16 +271,16 @@ impl Lifetime {
         })
     }
 
-    fn end(&mut self) -> bool {
+    fn end(&mut self) -> Option<Fired> {
         if self.over {
-            return false;
+            return None;
         }
         self.over = true;
         kill_group(self.pid);
-        let timed_out = self.watchdog.as_mut().is_some_and(Watchdog::disarm);
+        let fired = self.watchdog.as_mut().and_then(Watchdog::disarm);
         // Threads and children are traced by us as well and hold back the end of their leader.
         while wait_group(self.pid, libc::WEXITED | libc::__WALL | libc::__WNOTHREAD).is_ok() {}
-        timed_out
+        fired
     }
 }
 

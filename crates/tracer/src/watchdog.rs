@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Kills a process group when its time is over, unless disarmed before.
 ///
@@ -16,34 +16,57 @@ pub(crate) struct Watchdog {
 #[derive(Default)]
 struct State {
     disarmed: bool,
-    fired: bool,
+    fired: Option<Fired>,
 }
+
+/// Why a watchdog killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fired {
+    /// The time was over.
+    TimedOut,
+    /// The user wants an end of everything.
+    Interrupted,
+}
+
+/// How long an interruption may go unnoticed.
+const GLANCE: Duration = Duration::from_millis(100);
 
 fn lock(shared: &(Mutex<State>, Condvar)) -> MutexGuard<'_, State> {
     shared.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Watchdog {
-    /// Starts watching over the group `pid` leads; after `limit`, `kill` is called once.
+    /// Calls `kill` once, after `limit` or soon after `interrupted` becomes true.
     pub(crate) fn arm(
         limit: Duration,
+        interrupted: impl Fn() -> bool + Send + 'static,
         kill: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<Self> {
         let shared = Arc::new((Mutex::new(State::default()), Condvar::new()));
         let theirs = Arc::clone(&shared);
+        let start = Instant::now();
         let thread = std::thread::Builder::new()
             .name("candor-watchdog".into())
             .stack_size(64 << 10)
             .spawn(move || {
-                let state = lock(&theirs);
-                let (mut state, _) = theirs
-                    .1
-                    .wait_timeout_while(state, limit, |state| !state.disarmed)
-                    .unwrap_or_else(PoisonError::into_inner);
-                if !state.disarmed {
-                    // Under the lock, so that nobody disarms and reaps in between.
-                    kill();
-                    state.fired = true;
+                let mut state = lock(&theirs);
+                while !state.disarmed {
+                    let left = limit.saturating_sub(start.elapsed());
+                    let fired = if left.is_zero() {
+                        Some(Fired::TimedOut)
+                    } else {
+                        interrupted().then_some(Fired::Interrupted)
+                    };
+                    if fired.is_some() {
+                        // Under the lock, so that nobody disarms and reaps in between.
+                        kill();
+                        state.fired = fired;
+                        return;
+                    }
+                    (state, _) = theirs
+                        .1
+                        .wait_timeout(state, left.min(GLANCE))
+                        .unwrap_or_else(PoisonError::into_inner);
                 }
             })?;
         Ok(Watchdog {
@@ -52,8 +75,8 @@ impl Watchdog {
         })
     }
 
-    /// Stops watching; says whether time had run out. After this the group may be reaped.
-    pub(crate) fn disarm(&mut self) -> bool {
+    /// Stops watching; says whether and why it killed. After this the group may be reaped.
+    pub(crate) fn disarm(&mut self) -> Option<Fired> {
         lock(&self.shared).disarmed = true;
         self.shared.1.notify_all();
         if let Some(thread) = self.thread.take() {
