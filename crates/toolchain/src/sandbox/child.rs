@@ -169,14 +169,20 @@ pub(super) unsafe fn init(plan: &Plan<'_>) -> ! {
         if program == 0 {
             start(plan);
         }
-        // Only the program holds its pipes now; else their readers would wait for init.
-        libc::close(plan.stdin);
-        libc::close(plan.stdout);
-        libc::close(plan.stderr);
+        // The clone copied every descriptor of candor, pipes of other runs among them, whose readers
+        // would wait for us. Keep the report pipe alone; the program's copies close on exec.
+        if plan.report > 0 {
+            libc::syscall(libc::SYS_close_range, 0, plan.report - 1, 0);
+        }
+        libc::syscall(libc::SYS_close_range, plan.report + 1, libc::c_int::MAX, 0);
 
+        // RLIMIT_NPROC does not bind root. A fork bomb would starve init, so that counting comes too
+        // late; a real-time priority (refused to ordinary users, whom the limit binds) prevents that.
+        let priority = libc::sched_param { sched_priority: 1 };
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority);
         let tick = libc::timespec {
             tv_sec: 0,
-            tv_nsec: 20_000_000,
+            tv_nsec: 5_000_000,
         };
         loop {
             let mut status = 0;

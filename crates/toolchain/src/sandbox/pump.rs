@@ -109,8 +109,10 @@ pub(super) fn pump(
         if ready[3] {
             if let Some(open) = &report {
                 let count = read(open, &mut buffer)?;
-                if count == std::mem::size_of::<Report>() {
-                    // SAFETY: Report is plain integers, the buffer holds one whole record.
+                // A program that could not start reports so, and then init reports its end: the
+                // first record tells.
+                if count >= std::mem::size_of::<Report>() && state.report.is_none() {
+                    // SAFETY: Report is plain integers, the buffer holds a whole record.
                     let record =
                         unsafe { std::ptr::read_unaligned(buffer.as_ptr().cast::<Report>()) };
                     state.report = Some(record);
