@@ -6,13 +6,15 @@
 //!
 //! The steps, in the order of the files: `launch` (what a run is, limits) → `watchdog` (time) → `memory`
 //! (pages and breakpoints) → `process` (ptrace) → `stopped` (registers by DWARF number) → `calls` (which
-//! instruction called the barrier) → `engine` (stops and their evaluation).
+//! instruction called the barrier) → `engine` (stops and their evaluation). `debuggers` stands beside: gdb and
+//! lldb asked for the same values ([`Debugger::ask`]).
 //!
 //! Paper 000 (Debug Information Validation for Optimized Code, PLDI 2020), section 4: stopping both builds at
 //! the barrier `opt_me_not()` and comparing what a debugger shows. There each variable is one debugger session;
 //! here one run shows all of them at all visits.
 
 mod calls;
+mod debuggers;
 mod engine;
 mod error;
 mod launch;
@@ -21,6 +23,7 @@ mod process;
 mod stopped;
 mod watchdog;
 
+pub use debuggers::{Answer, Debugger, DebuggerKind, Query, Session, SessionOutcome};
 pub use engine::{
     BARRIER, Continue, Mode, Observer, Outcome, RunSummary, Stop, StopKind, TraceOptions, trace,
 };

@@ -1,0 +1,180 @@
+"""One lldb session that answers many questions; imported by lldb itself (`command script import`).
+
+Reads and writes the same files as `gdb_session.py`, in the same form.
+"""
+import json
+import os
+import re
+
+import lldb
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SIGTRAP, SIGSTOP = 5, 19  # lldb's own
+PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
+
+
+class Unknown(Exception):
+    """A variable that is not where it was said to be."""
+
+
+class Session:
+    def __init__(self, debugger):
+        with open(os.path.join(HERE, "request.json")) as file:
+            self.request = json.load(file)
+        self.out = open(os.path.join(HERE, "answers.jsonl"), "w")
+        self.debugger = debugger
+
+    def say(self, value):
+        self.out.write(json.dumps(value, separators=(",", ":")))
+        self.out.write("\n")
+
+    def run(self):
+        request = self.request
+        self.debugger.SetAsync(False)
+        error = lldb.SBError()
+        self.target = self.debugger.CreateTarget(request["program"], None, None, False, error)
+        if error.Fail():
+            raise RuntimeError(error.GetCString())
+        module = self.target.GetModuleAtIndex(0)
+        wanted = {}
+        for query, (pc, visit, leaves) in enumerate(request["queries"]):
+            wanted.setdefault(pc, {}).setdefault(visit, []).append((query, leaves))
+        # By address in the file: lldb moves these with the program.
+        breakpoints = {
+            pc: self.target.BreakpointCreateBySBAddress(module.ResolveFileAddress(pc)) for pc in wanted
+        }
+        info = lldb.SBLaunchInfo(request["arguments"])
+        info.SetEnvironmentEntries(request["environment"], False)
+        info.SetWorkingDirectory(request["directory"])
+        info.SetLaunchFlags(lldb.eLaunchFlagDisableASLR | lldb.eLaunchFlagStopAtEntry)
+        info.AddOpenFileAction(0, request["stdin"], True, False)
+        info.AddOpenFileAction(1, "/dev/null", False, True)
+        info.AddOpenFileAction(2, "/dev/null", False, True)
+        process = self.target.Launch(info, error)
+        if error.Fail():
+            raise RuntimeError(error.GetCString())
+        header = module.GetObjectFileHeaderAddress()
+        self.say({"bias": header.GetLoadAddress(self.target) - header.GetFileAddress()})
+        signals = process.GetUnixSignals()
+        for index in range(signals.GetNumSignals()):
+            number = signals.GetSignalAtIndex(index)
+            if number not in (SIGTRAP, SIGSTOP):
+                signals.SetShouldStop(number, False)
+        visits = dict.fromkeys(wanted, 0)
+        left = len(request["queries"])
+        while left and process.GetState() == lldb.eStateStopped:
+            thread = process.GetSelectedThread()
+            frame = thread.GetFrameAtIndex(0)
+            pc = frame.GetPCAddress().GetFileAddress()
+            if thread.GetStopReason() == lldb.eStopReasonBreakpoint and pc in visits:
+                visits[pc] += 1
+                for query, leaves in wanted[pc].pop(visits[pc], []):
+                    self.say([query, list(self.answers(frame, request["leaves"][leaves]))])
+                    left -= 1
+                self.out.flush()
+                if not wanted[pc]:
+                    breakpoints[pc].SetEnabled(False)
+            if left:
+                process.Continue()
+        self.say({"end": True})
+        process.Kill()
+
+    def scope(self, frame, function, depth):
+        """The blocks of the function at a depth of inlining, from inner to outer."""
+        block = frame.GetPCAddress().GetBlock()
+        level = 0
+        blocks = []
+        while block.IsValid():
+            blocks.append(block)
+            parent = block.GetParent()
+            if block.IsInlined() or not parent.IsValid():
+                if level == depth:
+                    name = block.GetInlinedName() if block.IsInlined() else None
+                    name = name or frame.GetPCAddress().GetFunction().GetName() or ""
+                    if name.split("(")[0] == function:
+                        return blocks
+                    break
+                level += 1
+                blocks = []
+            block = parent
+        raise Unknown("no frame of function '%s' at depth %d" % (function, depth))
+
+    def root(self, frame, name, function, line, depth):
+        if function is None:
+            found = [
+                v for v in self.target.FindGlobalVariables(name, 64) if v.GetName().split("::")[-1] == name
+            ]
+        else:
+            found = [
+                v
+                for block in self.scope(frame, function, depth)
+                for v in block.GetVariables(frame, True, True, True, lldb.eNoDynamicValues)
+                if v.GetName() == name
+            ]
+        found = [v for v in found if line in (0, v.GetDeclaration().GetLine())]
+        if not found:
+            raise Unknown("no variable named '%s' found in this frame" % name)
+        return next((v for v in found if v.GetError().Success()), found[0])
+
+    def answers(self, frame, leaves):
+        roots = {}
+        for name, path, function, line, depth in leaves:
+            key = (name, function, line, depth)
+            try:
+                if key not in roots:
+                    roots[key] = self.root(frame, *key)
+                value = roots[key]
+                value.SetPreferSyntheticValue(False)
+                for field, index in PART.findall(path):
+                    if field:
+                        value = value.GetChildMemberWithName(field, lldb.eNoDynamicValues)
+                    else:
+                        value = value.GetChildAtIndex(int(index), lldb.eNoDynamicValues, False)
+                yield scalar(value)
+            except Unknown as error:
+                yield ["e", str(error)]
+
+
+def scalar(value):
+    if not value.IsValid():
+        return ["e", "no such part"]
+    error = value.GetError()
+    kind = value.GetType().GetCanonicalType()
+    size = kind.GetByteSize()
+    flags = kind.GetTypeFlags()
+    if flags & (lldb.eTypeIsPointer | lldb.eTypeIsReference):
+        letter = "p"
+    elif flags & lldb.eTypeIsFloat:
+        letter = "f"
+    elif flags & lldb.eTypeIsEnumeration:
+        integer = kind.GetEnumerationIntegerType()
+        letter = "i" if integer.GetTypeFlags() & lldb.eTypeIsSigned else "u"
+    elif flags & lldb.eTypeIsInteger:
+        letter = "i" if flags & lldb.eTypeIsSigned else "u"
+    else:
+        return ["t", str(value.GetValue() or value.GetSummary())]
+    if kind.GetBasicType() == lldb.eBasicTypeBool:
+        letter = "u"
+    if error.Success() and letter != "f" and size <= 8:
+        number = value.GetValueAsSigned(error, 0) if letter == "i" else value.GetValueAsUnsigned(error, 0)
+        if error.Success():
+            return [letter, "%x" % (number & ((1 << 8 * size) - 1)), size]
+    elif error.Success():
+        data = value.GetData().ReadRawData(error, 0, size)
+        if error.Success() and data is not None:
+            if letter == "f" and size == 16:
+                data = data[:10]
+            return [letter, "%x" % int.from_bytes(data, "little"), size]
+    text = error.GetCString() or "no value"
+    if "not available" in text or "optimized out" in text:
+        return "o"
+    return ["e", text]
+
+
+def __lldb_init_module(debugger, _):
+    session = Session(debugger)
+    try:
+        session.run()
+    except Exception as error:
+        session.say({"failed": str(error)})
+    session.out.close()
