@@ -192,9 +192,18 @@ impl Compiler {
 
     /// A job that calls this compiler in `directory`; arguments follow.
     pub fn job(&self, directory: &Path) -> Job {
-        Job::new(&self.path, directory)
+        let mut job = Job::new(&self.path, directory)
             .args(self.leading.iter().cloned())
-            .confinement(self.confinement)
+            .confinement(self.confinement);
+        // rustup's proxy looks below HOME for the compiler proper, and HOME is not the user's.
+        if let Some(home) = std::env::var_os("HOME").filter(|_| self.path.ends_with("rustc")) {
+            for (name, below) in [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")] {
+                let value =
+                    std::env::var_os(name).unwrap_or_else(|| Path::new(&home).join(below).into());
+                job = job.env(name, value);
+            }
+        }
+        job
     }
 
     /// Whether the compiler takes `flag` without complaint. Asked once by compiling a small file.

@@ -176,7 +176,7 @@ impl<'a> Gate<'a> {
     ) -> Result<SanitizedRun, Error> {
         let directory = self.scratch.job()?;
         let source = directory.write(&program.file_name(), &program.text)?;
-        let mut flags: Vec<String> = ["-g1", "-O1", "-w"].map(String::from).to_vec();
+        let mut flags: Vec<String> = ["-g1", "-O0", "-w"].map(String::from).to_vec();
         flags.extend(sanitizer.flags().iter().map(|flag| (*flag).to_owned()));
         flags.extend(program.flags.iter().cloned());
         let mut inputs = vec![source];
@@ -257,10 +257,6 @@ fn objection(directory: &Path, run: &Finished) -> Option<String> {
         if entry.file_name().to_string_lossy().starts_with("report.") {
             text += &String::from_utf8_lossy(&std::fs::read(entry.path()).ok()?);
         }
-    }
-    // UBSan prints to standard error when it cannot open its log that early.
-    if text.is_empty() {
-        text = run.stderr_text();
     }
     let line = text.lines().find(|line| {
         line.contains("runtime error:")

@@ -75,9 +75,7 @@ fn an_ordinary_program_is_seen_as_it_is() {
            int main(int n, char **a) { int c, s = 0; while ((c = getchar()) != EOF) s += c;
              printf("%d %s\n", s, a[1]); fprintf(stderr, "note"); return 7; }"#,
     );
-    let job = Job::new(binary, directory.path())
-        .arg("hello")
-        .stdin("ab");
+    let job = Job::new(binary, directory.path()).arg("hello").stdin("ab");
     let run = world.sandbox.run(&job, &quick()).unwrap();
     assert_eq!(run.ending, Ending::Exited(7));
     assert_eq!(run.stdout_text(), "195 hello\n");
@@ -308,7 +306,12 @@ fn many_threads_leak_neither_processes_nor_descriptors_nor_files() {
     let before = descriptors();
     run_some(50);
     // other tests of this binary run beside us and hold descriptors of their own
-    assert!(descriptors() < before + 60, "{} -> {}", before, descriptors());
+    assert!(
+        descriptors() < before + 60,
+        "{} -> {}",
+        before,
+        descriptors()
+    );
     assert_eq!(world.scratch.path().read_dir().unwrap().count(), 0);
     // SAFETY: asks for any child; a leaked zombie would be one. Others' children are not reaped: WNOWAIT.
     let path = world.scratch.path().display().to_string();
@@ -392,7 +395,9 @@ fn hostile_compilers_are_outcomes() {
         "echo 'a.c:1:5: internal compiler error: in f, at g.cc:3' >&2; exit 1",
         &limits,
     );
-    assert!(matches!(crash, Built::Crashed { site, .. } if site == "internal compiler error: in f, at g.cc:3"));
+    assert!(
+        matches!(crash, Built::Crashed { site, .. } if site == "internal compiler error: in f, at g.cc:3")
+    );
     assert!(matches!(
         build_with("kill -SEGV $$", &limits),
         Built::Crashed { site, .. } if site == "SIGSEGV"
@@ -402,7 +407,10 @@ fn hostile_compilers_are_outcomes() {
         ..limits.clone()
     };
     assert!(matches!(
-        build_with("exec perl -e 'my $x = \"a\" x (1 << 30); print length $x'", &memory),
+        build_with(
+            "exec perl -e 'my $x = \"a\" x (1 << 30); print length $x'",
+            &memory
+        ),
         Built::OutOfMemory { .. } | Built::Rejected { .. }
     ));
 }

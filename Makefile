@@ -1,0 +1,26 @@
+# The two commands of the README, and what developers use.
+.PHONY: demo test lint install bench
+
+CARGO ?= cargo
+
+# What is installed here, and what could be: the first look at candor.
+demo: install
+	$(CARGO) build --release -p candor
+	./target/release/candor doctor
+
+# All tests, against real compilers and debuggers.
+test: install
+	$(CARGO) test --workspace --all-targets
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+
+# Ratios against what a user would do otherwise; figures go into docs/benchmarks.md.
+bench: install
+	$(CARGO) build --release --workspace --examples
+	$(CARGO) run --release -p candor-toolchain --example bench_runner
+
+install:
+	@./scripts/install.sh

@@ -1,0 +1,4 @@
+//! One file per command: arguments as typed, then resolved, then run and printed.
+
+pub mod completions;
+pub mod doctor;

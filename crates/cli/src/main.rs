@@ -1,0 +1,92 @@
+//! The `candor` binary: reads the command line, hands over to one file per command, prints, exits.
+//!
+//! Nothing else in the workspace knows the terminal. Exit codes: 0 nothing found, 1 findings,
+//! 2 could not run.
+
+mod commands;
+mod config;
+mod context;
+mod interrupt;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Does the optimising compiler tell the truth?
+///
+/// candor finds programs that an optimising compiler gets wrong, in code or in debug information.
+#[derive(Debug, Parser)]
+#[command(name = "candor", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  candor doctor                            what is installed, what is missing and what it would enable
+  candor completions bash > ~/.local/share/bash-completion/completions/candor
+
+Exit codes: 0 nothing found, 1 findings, 2 could not run.
+Settings typed often go into candor.toml (found upwards from the working directory); flags win.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// What is installed, what each missing piece would enable, and how to get it
+    Doctor(commands::doctor::Args),
+    /// Print shell completions
+    Completions(commands::completions::Args),
+}
+
+/// What a command came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Ran, nothing found.
+    Nothing,
+    /// Something is not there that should be.
+    NotReady,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        ExitCode::from(match outcome {
+            Outcome::Nothing => 0,
+            Outcome::NotReady => 2,
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    restore_sigpipe();
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Doctor(args) => commands::doctor::run(args),
+        Command::Completions(args) => commands::completions::run(args),
+    };
+    match result {
+        Ok(outcome) => outcome.into(),
+        Err(error) => {
+            anstream::eprintln!("candor: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// `candor ... | head` should end quietly. The default disposition also spares us an error path on
+/// every line printed.
+fn restore_sigpipe() {
+    use nix::sys::signal::{SigHandler, Signal, signal};
+    // SAFETY: restores the default disposition before any thread exists.
+    let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}
