@@ -41,10 +41,10 @@ macro_rules! api {
                 let library = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
                 Ok(Self {
                     $($name: {
-                        // SAFETY: the signatures below are those of libclang's headers since version 11.
+                        // SAFETY: the signatures below are those of libclang's headers since version 12.
                         let symbol = unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) };
                         *symbol.map_err(|_| {
-                            format!("it has no function {}: not libclang, or older than version 11", stringify!($name))
+                            format!("it has no function {}: not libclang, or older than version 12", stringify!($name))
                         })?
                     },)*
                     _library: ManuallyDrop::new(library),
@@ -91,6 +91,8 @@ api! {
     clang_isStatement(CXCursorKind) -> c_uint;
     clang_isCursorDefinition(CXCursor) -> c_uint;
     clang_Cursor_hasAttrs(CXCursor) -> c_uint;
+    clang_Cursor_getVarDeclInitializer(CXCursor) -> CXCursor;
+    clang_Cursor_isNull(CXCursor) -> c_int;
     clang_Cursor_getStorageClass(CXCursor) -> CX_StorageClass;
     clang_Cursor_isFunctionInlined(CXCursor) -> c_uint;
     clang_Cursor_isVariadic(CXCursor) -> c_uint;
@@ -388,6 +390,8 @@ impl<'api> Tu<'api> {
         storage(Cursor) -> CX_StorageClass = clang_Cursor_getStorageClass;
         /// Thread-local or not.
         tls(Cursor) -> CXTLSKind = clang_getCursorTLSKind;
+        /// What a variable is initialised with; null when with nothing.
+        initializer(Cursor) -> Cursor = clang_Cursor_getVarDeclInitializer;
         /// The type of what it declares.
         type_of(Cursor) -> CXType = clang_getCursorType;
         /// What a function returns.
@@ -427,6 +431,7 @@ impl<'api> Tu<'api> {
         is_expression(CXCursorKind) = clang_isExpression;
         is_statement(CXCursorKind) = clang_isStatement;
         is_definition(Cursor) = clang_isCursorDefinition;
+        is_null(Cursor) = clang_Cursor_isNull;
         has_attributes(Cursor) = clang_Cursor_hasAttrs;
         is_inline(Cursor) = clang_Cursor_isFunctionInlined;
         is_variadic(Cursor) = clang_Cursor_isVariadic;

@@ -104,7 +104,12 @@ mod tests {
     #[test]
     fn several_insertions_keep_their_order_around_a_replacement() {
         let mut edits = EditSet::new();
-        edits.replace(1..3, "XY").insert(1, "a").insert(3, "c").insert(1, "b").insert(3, "d");
+        edits
+            .replace(1..3, "XY")
+            .insert(1, "a")
+            .insert(3, "c")
+            .insert(1, "b")
+            .insert(3, "d");
         assert_eq!(edits.apply("0123").unwrap(), "0abXYcd3");
     }
 
@@ -117,14 +122,29 @@ mod tests {
             }
             set.apply("0é34").map_err(|e| e.to_string())
         };
-        assert!(apply(&[(0..3, "a"), (1..1, "b")]).unwrap_err().contains("overlaps"));
-        assert!(apply(&[(0..1, "a"), (0..3, "b")]).unwrap_err().contains("overlaps"));
-        assert!(apply(&[(2..2, "a")]).unwrap_err().contains("whole characters"));
+        assert!(
+            apply(&[(0..3, "a"), (1..1, "b")])
+                .unwrap_err()
+                .contains("overlaps")
+        );
+        assert!(
+            apply(&[(0..1, "a"), (0..3, "b")])
+                .unwrap_err()
+                .contains("overlaps")
+        );
+        assert!(
+            apply(&[(2..2, "a")])
+                .unwrap_err()
+                .contains("whole characters")
+        );
         assert!(apply(&[(4..9, "a")]).unwrap_err().contains("5 bytes"));
         #[allow(clippy::reversed_empty_ranges)]
         let reversed = apply(&[(4..3, "a")]);
         assert!(reversed.unwrap_err().contains("before it starts"));
-        assert_eq!(apply(&[(0..1, "a"), (1..3, "b"), (5..5, "c")]).unwrap(), "ab34c");
+        assert_eq!(
+            apply(&[(0..1, "a"), (1..3, "b"), (5..5, "c")]).unwrap(),
+            "ab34c"
+        );
     }
 
     /// The reference: cut the text at every non-overlapping range, one byte at a time.
@@ -151,8 +171,11 @@ mod tests {
 
     /// Ranges that do not overlap: sorted cuts, taken two by two; and insertions on their borders or outside.
     fn edits() -> impl Strategy<Value = (String, Vec<(Range<usize>, String)>)> {
-        ("[a-z\n]{0,60}", prop::collection::vec((0usize..61, "[A-Z]{0,4}", any::<bool>()), 0..12)).prop_map(
-            |(text, mut raw)| {
+        (
+            "[a-z\n]{0,60}",
+            prop::collection::vec((0usize..61, "[A-Z]{0,4}", any::<bool>()), 0..12),
+        )
+            .prop_map(|(text, mut raw)| {
                 for (offset, ..) in &mut raw {
                     *offset = (*offset).min(text.len());
                 }
@@ -169,8 +192,7 @@ mod tests {
                     }
                 }
                 (text, list)
-            },
-        )
+            })
     }
 
     proptest! {

@@ -49,7 +49,12 @@ pub fn barriers(unit: &Unit, points: &[&Point]) -> Result<String, Error> {
 /// [`Error::NoPoint`] with the nearest lines that have one, [`Error::NotVisible`] with what is visible.
 pub fn at<'unit>(unit: &'unit Unit, line: u32, variable: &str) -> Result<Actionable<'unit>, Error> {
     let Some(point) = unit.points_on(line).next() else {
-        let mut lines: Vec<u32> = unit.points().points.iter().map(|point| point.line).collect();
+        let mut lines: Vec<u32> = unit
+            .points()
+            .points
+            .iter()
+            .map(|point| point.line)
+            .collect();
         lines.dedup();
         lines.sort_by_key(|candidate| (candidate.abs_diff(line), *candidate));
         lines.dedup();
@@ -64,7 +69,10 @@ pub fn at<'unit>(unit: &'unit Unit, line: u32, variable: &str) -> Result<Actiona
         return Err(Error::NotVisible {
             name: variable.to_string(),
             line,
-            visible: visible.iter().map(|candidate| candidate.name.clone()).collect(),
+            visible: visible
+                .iter()
+                .map(|candidate| candidate.name.clone())
+                .collect(),
         });
     };
     let mut edits = EditSet::new();
@@ -87,7 +95,9 @@ pub fn print_statement(unit: &Unit, point: &Point, statement: &str) -> Result<St
         return Err(Error::Edit {
             start: point.offset,
             end: point.offset,
-            reason: "has a newline in its text, which would move the lines below; write it on one line".to_string(),
+            reason:
+                "has a newline in its text, which would move the lines below; write it on one line"
+                    .to_string(),
         });
     }
     let mut edits = EditSet::new();

@@ -7,7 +7,7 @@
 //!
 //! 1. [`library`]: find a libclang and load it at run time; one [`Clang`] serves every thread.
 //! 2. [`text`]: read the file, refuse what is not text, make stray bytes harmless without moving lines.
-//! 3. `walk`, `declare`, `types_from_clang`: parse, then one walk over the main file's function bodies that
+//! 3. `walk`, `statement`, `declare`, `types_from_clang`: parse, then one walk over the main file's function bodies that
 //!    collects scopes, variables, types, and the points: the places before a statement where a statement
 //!    can be put. This is the pre-processing of paper 000 §4.1 (the set V_s of each location s).
 //! 4. [`unit`], [`types`]: what the walk found, and the questions it answers ([`Unit::visible_at`]).
@@ -28,6 +28,7 @@ pub mod unit;
 
 mod api;
 mod declare;
+mod statement;
 mod types_from_clang;
 mod walk;
 
@@ -39,6 +40,6 @@ pub use types::{
     ArrayLength, Field, IntegerKind, IntegerType, Pointee, Qualifiers, Record, Shape, Type,
 };
 pub use unit::{
-    Attributes, ExpressionKind, Function, Origin, Point, Points, SkipReason, StatementKind, Storage,
-    Unit, Variable, VariableKind,
+    Attributes, ExpressionKind, Function, Origin, Point, Points, SkipReason, StatementKind,
+    Storage, Unit, Variable, VariableKind,
 };

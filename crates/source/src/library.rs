@@ -129,8 +129,8 @@ impl Clang {
         let mut arguments = self.headers.clone();
         let user = flags.iter().map(String::as_str);
         for flag in LENIENT.into_iter().chain(user).chain(["-w", "-xc"]) {
-            let flag = CString::new(flag)
-                .map_err(|_| failed(format!("the flag {flag:?} holds a NUL")))?;
+            let flag =
+                CString::new(flag).map_err(|_| failed(format!("the flag {flag:?} holds a NUL")))?;
             arguments.push(flag);
         }
         // On a thread of our own: the caller's may have as little as 2 MiB of stack.

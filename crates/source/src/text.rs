@@ -154,10 +154,7 @@ pub(crate) fn skip_blank(text: &str, mut offset: usize) -> usize {
             [b'\\', b'\r', b'\n', ..] => offset += 3,
             [byte, ..] if byte.is_ascii_whitespace() || *byte == 0x0b => offset += 1,
             [b'/', b'/', ..] => {
-                offset += rest
-                    .iter()
-                    .position(|b| *b == b'\n')
-                    .unwrap_or(rest.len());
+                offset += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
             }
             [b'/', b'*', ..] => {
                 let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
@@ -237,14 +234,19 @@ mod tests {
         );
         let error = check(Path::new("x.c"), b"int a;\nint \xe9;\n").unwrap_err();
         let error = error.to_string();
-        assert!(error.contains("line 2") && error.contains("0xe9"), "{error}");
+        assert!(
+            error.contains("line 2") && error.contains("0xe9"),
+            "{error}"
+        );
     }
 
     #[test]
     fn utf8_is_left_alone_and_binaries_are_refused() {
         let utf8 = "// é\r\nint x;";
         assert_eq!(check(Path::new("x.c"), utf8.as_bytes()).unwrap(), utf8);
-        let error = check(Path::new("x.c"), b"int\n\0x").unwrap_err().to_string();
+        let error = check(Path::new("x.c"), b"int\n\0x")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("NUL") && error.contains("line 2"), "{error}");
         let large = vec![b' '; MAX_BYTES as usize + 1];
         let error = check(Path::new("x.c"), &large).unwrap_err();
@@ -257,7 +259,9 @@ mod tests {
         assert!(matches!(read(folder.path()), Err(Error::NotAFile { .. })));
         let device = read(Path::new("/dev/zero"));
         assert!(matches!(device, Err(Error::NotAFile { .. })));
-        let missing = read(&folder.path().join("missing.c")).unwrap_err().to_string();
+        let missing = read(&folder.path().join("missing.c"))
+            .unwrap_err()
+            .to_string();
         assert!(missing.contains("missing.c"), "{missing}");
         assert!(missing.contains("No such file"), "{missing}");
     }
@@ -283,7 +287,9 @@ mod tests {
     fn directives_are_recognised() {
         assert!(includes_csmith("int x;\n # include \"csmith.h\"\n"));
         assert!(includes_csmith("#include <csmith/csmith.h>"));
-        assert!(!includes_csmith("// #include \"csmith.h\"\n#include \"mycsmith.h\""));
+        assert!(!includes_csmith(
+            "// #include \"csmith.h\"\n#include \"mycsmith.h\""
+        ));
         assert!(has_line_directives("x\n  # 1 \"a.c\"\n"));
         assert!(has_line_directives("#line 3"));
         assert!(!has_line_directives("#include <a.h>\nline 3"));

@@ -308,7 +308,12 @@ impl Unit {
         while let Some(current) = scope.and_then(|id| self.scopes.get(id)) {
             let start = visible.len();
             // Backwards, so that the latest declaration of a name wins within its scope, too.
-            for name in current.names.iter().rev().filter(|name| name.order < point.order) {
+            for name in current
+                .names
+                .iter()
+                .rev()
+                .filter(|name| name.order < point.order)
+            {
                 if seen.insert(&*name.name) {
                     visible.extend(name.variable.and_then(|id| self.variables.get(id)));
                 }
@@ -336,6 +341,9 @@ impl Unit {
 
     /// The points whose physical line is `line`, in order.
     pub fn points_on(&self, line: u32) -> impl Iterator<Item = &Point> {
-        self.points.points.iter().filter(move |point| point.line == line)
+        self.points
+            .points
+            .iter()
+            .filter(move |point| point.line == line)
     }
 }
