@@ -130,3 +130,50 @@ impl Memory {
         self.breakpoints.contains_key(&address)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn breakpoints_are_written_but_not_read() {
+        // This very process has memory as well as any.
+        let mut memory = Memory::open(std::process::id() as libc::pid_t).unwrap();
+        let bytes: Vec<u8> = (0..9000u32).map(|i| i as u8).collect();
+        let start = bytes.as_ptr() as u64;
+        let seen = |at: usize| std::hint::black_box(&bytes)[at];
+        memory.insert(start + 4100).unwrap();
+        assert_eq!(seen(4100), INT3);
+        let mut copy = vec![0; bytes.len()];
+        memory.next_stop();
+        assert!(memory.read(start, &mut copy));
+        assert_eq!(
+            copy[4100], 4100u32 as u8,
+            "the original byte shows, across pages"
+        );
+        assert_eq!(copy[8999], 8999u32 as u8);
+        memory.remove(start + 4100).unwrap();
+        assert_eq!(seen(4100), 4100u32 as u8);
+    }
+
+    #[test]
+    fn unmapped_memory_is_not_read() {
+        let memory = Memory::open(std::process::id() as libc::pid_t).unwrap();
+        let mut bytes = [0; 16];
+        assert!(!memory.read(8, &mut bytes));
+        assert!(!memory.read(u64::MAX - 7, &mut bytes));
+        assert_eq!(memory.word(0), None);
+    }
+
+    #[test]
+    fn a_stop_is_a_snapshot() {
+        let mut memory = Memory::open(std::process::id() as libc::pid_t).unwrap();
+        let cell = std::sync::atomic::AtomicU64::new(1);
+        let at = cell.as_ptr() as u64;
+        assert_eq!(memory.word(at), Some(1));
+        cell.store(2, std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(memory.word(at), Some(1));
+        memory.next_stop();
+        assert_eq!(memory.word(at), Some(2));
+    }
+}

@@ -100,17 +100,29 @@ class Session:
         raise Unknown("no frame of function '%s' at depth %d" % (function, depth))
 
     def root(self, frame, name, function, line, depth):
+        thread = frame.GetThread()
         if function is None:
-            found = [
+            # Through the frame first: a static variable of this file goes before one of another file.
+            found = [v for v in frame.GetVariables(False, False, True, False) if v.GetName() == name]
+            found = found or [
                 v for v in self.target.FindGlobalVariables(name, 64) if v.GetName().split("::")[-1] == name
             ]
         else:
-            found = [
-                v
-                for block in self.scope(frame, function, depth)
-                for v in block.GetVariables(frame, True, True, True, lldb.eNoDynamicValues)
-                if v.GetName() == name
-            ]
+            # A block's variables are only to be had through the frame that the block belongs to, and lldb
+            # hides inlined frames that start right here.
+            blocks = self.scope(frame, function, depth)
+            found = []
+            for index in range(depth, -1, -1):
+                found += [
+                    v
+                    for block in blocks
+                    for v in block.GetVariables(
+                        thread.GetFrameAtIndex(index), True, True, True, lldb.eNoDynamicValues
+                    )
+                    if v.GetName() == name
+                ]
+                if found:
+                    break
         found = [v for v in found if line in (0, v.GetDeclaration().GetLine())]
         if not found:
             raise Unknown("no variable named '%s' found in this frame" % name)
