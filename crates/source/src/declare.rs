@@ -146,12 +146,22 @@ impl Walker<'_> {
                 parameters.extend(self.declare_variable(child, scope, Some(id)));
             }
         }
-        let has_prototype = tu.type_of(cursor).kind == CXType_FunctionProto;
+        let is_old_style = self.parameters_end_with_semicolon(cursor);
         if let Some(function) = self.functions.get_mut(id) {
-            function.is_old_style = !has_prototype && !parameters.is_empty();
+            function.is_old_style = is_old_style;
             function.parameters = parameters;
         }
         (id, scope)
+    }
+
+    /// `int f(a) int a; {`: clang gives such a function a prototype type, so its text must tell.
+    fn parameters_end_with_semicolon(&self, function: Cursor) -> bool {
+        let parameters = self.tu.children(function).into_iter();
+        let last = parameters
+            .filter(|child| self.tu.kind(*child) == CXCursor_ParmDecl)
+            .map(|parameter| self.span(parameter).end)
+            .max();
+        last.is_some_and(|end| self.rest(skip_blank(&self.text, end)).starts_with(';'))
     }
 
     /// The attributes of a declaration, by name.
