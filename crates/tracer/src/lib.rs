@@ -6,7 +6,7 @@
 //!
 //! The steps, in the order of the files: `launch` (what a run is, limits) → `watchdog` (time) → `memory`
 //! (pages and breakpoints) → `process` (ptrace) → `stopped` (registers by DWARF number) → `calls` (which
-//! instruction called the barrier) → `engine` (stops and their evaluation). `debuggers` stands beside: gdb and
+//! instruction called the barrier) → `run` (the words of a run) → `engine` (stops and their evaluation). `debuggers` stands beside: gdb and
 //! lldb asked for the same values ([`Debugger::ask`]).
 //!
 //! Paper 000 (Debug Information Validation for Optimized Code, PLDI 2020), section 4: stopping both builds at
@@ -20,12 +20,14 @@ mod error;
 mod launch;
 mod memory;
 mod process;
+mod run;
 mod stopped;
 mod watchdog;
 
 pub use debuggers::{Answer, Debugger, DebuggerKind, Query, Session, SessionOutcome};
-pub use engine::{
-    BARRIER, Continue, Mode, Observer, Outcome, RunSummary, Stop, StopKind, TraceOptions, trace,
-};
+pub use engine::trace;
 pub use error::{Error, Result};
 pub use launch::{Input, Launch, Sink};
+pub use run::{
+    BARRIER, Continue, Mode, Observer, Outcome, RunSummary, Stop, StopKind, TraceOptions,
+};

@@ -336,3 +336,68 @@ fn request(
         source,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn tracee(program: &str, arguments: &[&str], limit: Duration) -> Tracee {
+        let mut launch = Launch::new(program, std::env::temp_dir());
+        launch.arguments = arguments.iter().map(Into::into).collect();
+        launch.limits.wall = limit;
+        Tracee::start(&launch, &Sandbox::detect()).unwrap()
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_program_is_loaded_resumed_and_reaped() {
+        let mut tracee = tracee("/bin/sh", &["-c", "exit 5"], LONG);
+        assert!(!tracee.is_randomised());
+        assert!(tracee.registers().unwrap().is_some());
+        let entry = tracee.loaded_entry().unwrap();
+        assert!(tracee.memory.word(entry).is_some(), "the program is mapped");
+        tracee.resume(0).unwrap();
+        assert_eq!(tracee.wait().unwrap(), Event::Exited(5));
+        assert_eq!(tracee.finish(), None);
+        assert!(!std::path::Path::new(&format!("/proc/{}", tracee.pid)).exists());
+    }
+
+    #[test]
+    fn a_sleeper_is_killed_in_time() {
+        let mut tracee = tracee("/bin/sleep", &["60"], Duration::from_millis(100));
+        tracee.resume(0).unwrap();
+        assert_eq!(tracee.wait().unwrap(), Event::Killed(libc::SIGKILL));
+        assert_eq!(
+            tracee.registers().unwrap().is_some(),
+            false,
+            "gone, and no error"
+        );
+        assert_eq!(tracee.finish(), Some(Fired::TimedOut));
+    }
+
+    #[test]
+    fn children_are_known_and_end_with_their_parent() {
+        let mut tracee = tracee("/bin/sh", &["-c", "sleep 60 & wait"], LONG);
+        tracee.resume(0).unwrap();
+        assert_eq!(tracee.wait().unwrap(), Event::Forked);
+        tracee.finish();
+        // SAFETY: signal 0 only asks whether the group has members.
+        assert_eq!(
+            unsafe { libc::kill(-tracee.pid, 0) },
+            -1,
+            "the group is gone"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_executed_is_an_error() {
+        let launch = Launch::new("/etc/passwd", std::env::temp_dir());
+        assert!(matches!(
+            Tracee::start(&launch, &Sandbox::detect()),
+            Err(Error::Start { .. })
+        ));
+    }
+}

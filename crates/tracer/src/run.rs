@@ -1,0 +1,176 @@
+//! The words of a run: where it stops, what is seen there, how it ends.
+
+use std::time::Duration;
+
+use candor_dwarf::{Observation, Site, SiteOptions, Svma};
+
+/// Name of the barrier function unless the caller says otherwise.
+pub const BARRIER: &str = "opt_me_not";
+
+/// Where to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// At each call of the function of this name.
+    Barrier {
+        /// The function; [`BARRIER`] by custom.
+        symbol: String,
+    },
+    /// At the statements of the line table.
+    Lines {
+        /// How many stops a line gets; its breakpoints are gone after that, which is what makes one visit
+        /// cheap.
+        visits_per_line: u32,
+    },
+}
+
+impl Mode {
+    /// Barrier mode with the customary function.
+    pub fn barrier() -> Self {
+        Mode::Barrier {
+            symbol: BARRIER.to_owned(),
+        }
+    }
+
+    /// Line mode with one stop per line.
+    pub fn lines() -> Self {
+        Mode::Lines { visits_per_line: 1 }
+    }
+}
+
+/// What to evaluate, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// Which variables each stop shows.
+    pub site: SiteOptions,
+    /// The run is ended after this many stops.
+    pub max_stops: u64,
+    /// Stops at one address beyond this are counted and reported but not evaluated.
+    pub per_site_visits: u32,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        TraceOptions {
+            site: SiteOptions::default(),
+            max_stops: 100_000,
+            per_site_visits: u32::MAX,
+        }
+    }
+}
+
+/// What sort of stop it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StopKind {
+    /// A call of the barrier; the address is the call instruction's.
+    Call,
+    /// The barrier was reached by a jump from a function that is gone from the stack. The stop keeps its
+    /// place in the sequence, but there is no frame to compare; the address is where the barrier returns to.
+    TailCall,
+    /// A statement.
+    Line,
+}
+
+/// One stop, as long as the observer looks at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop<'a> {
+    /// Its number in the run, from 0; skipped and unaligned stops count.
+    pub sequence: u64,
+    /// What sort of stop it is.
+    pub kind: StopKind,
+    /// The address it stands for.
+    pub pc: Svma,
+    /// How often `pc` was stopped at by now, from 1: the hit number to give a debugger.
+    pub visit: u32,
+    /// What is visible there; `None` for a tail call, code without debug information, or a visit beyond
+    /// [`TraceOptions::per_site_visits`].
+    pub site: Option<&'a Site>,
+    /// One per leaf of the site, in the same order.
+    pub observations: &'a [Observation],
+}
+
+/// What an observer wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continue {
+    /// Run on to the next stop.
+    Yes,
+    /// Enough: end the program.
+    No,
+}
+
+/// Sees the stops one by one, so that nothing has to be kept that the caller does not want.
+pub trait Observer {
+    /// Called at each stop.
+    fn stop(&mut self, stop: &Stop<'_>) -> Continue;
+}
+
+impl<F: FnMut(&Stop<'_>) -> Continue> Observer for F {
+    fn stop(&mut self, stop: &Stop<'_>) -> Continue {
+        self(stop)
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The program ended by itself with this code.
+    Exited(i32),
+    /// This signal ended it.
+    Signalled(i32),
+    /// Its time on the wall was over.
+    WallTime,
+    /// Its processor time was over.
+    CpuTime,
+    /// It wrote more than it may.
+    OutputLimit,
+    /// It made [`TraceOptions::max_stops`] stops.
+    StopLimit,
+    /// The observer had seen enough.
+    Enough,
+    /// Not supported: the program starts processes.
+    Forked,
+    /// Not supported: the program starts threads.
+    Threaded,
+    /// Not supported: the program replaces itself by another.
+    Executed,
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Exited(code) => write!(f, "exit code {code}"),
+            Outcome::Signalled(signal) => write!(f, "ended by signal {signal}"),
+            Outcome::WallTime => f.write_str("stopped: the time limit was reached"),
+            Outcome::CpuTime => f.write_str("stopped: the processor time limit was reached"),
+            Outcome::OutputLimit => f.write_str("stopped: the output limit was reached"),
+            Outcome::StopLimit => f.write_str("stopped: the limit of stops was reached"),
+            Outcome::Enough => f.write_str("stopped: all that was wanted was seen"),
+            Outcome::Forked => f.write_str("not supported: the program starts processes"),
+            Outcome::Threaded => f.write_str("not supported: the program starts threads"),
+            Outcome::Executed => {
+                f.write_str("not supported: the program replaces itself by another")
+            }
+        }
+    }
+}
+
+/// A run in numbers.
+#[derive(Clone, Debug)]
+pub struct RunSummary {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// All stops, whether evaluated or not.
+    pub stops: u64,
+    /// Leaves evaluated.
+    pub leaves: u64,
+    /// Standard output, if it was to be captured.
+    pub stdout: Vec<u8>,
+    /// Standard error, if it was to be captured.
+    pub stderr: Vec<u8>,
+    /// The system would not load the program at fixed addresses; pointers to the stack and heap differ
+    /// between runs.
+    pub randomised: bool,
+    /// Time to start the program and set the breakpoints.
+    pub starting: Duration,
+    /// Time from the first instruction to the end, evaluation included.
+    pub running: Duration,
+}
