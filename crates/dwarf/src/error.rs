@@ -86,6 +86,16 @@ fn debuglink_note(link: &Option<String>) -> String {
 }
 
 impl Error {
+    /// The same error once more: a unit that cannot be read fails each time it is asked for.
+    pub(crate) fn again(&self) -> Error {
+        match self {
+            Error::SplitDwarf { dwo, reason } => Error::SplitDwarf { dwo: dwo.clone(), reason: reason.clone() },
+            Error::TooLarge { what, limit } => Error::TooLarge { what: what.clone(), limit: *limit },
+            Error::Malformed { what, why } => Error::Malformed { what: what.clone(), why: why.clone() },
+            other => Error::malformed("debug information", other),
+        }
+    }
+
     pub(crate) fn malformed(what: impl Into<String>, why: impl std::fmt::Display) -> Error {
         Error::Malformed { what: what.into(), why: why.to_string() }
     }

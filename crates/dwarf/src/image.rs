@@ -1,163 +1,154 @@
-//! One program file.
+//! One program file: the door to everything else in this crate.
 
-use std::ops::Range;
-use std::path::Path;
-use std::sync::Arc;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Error, Line, Machine, Observation, Site, SiteOptions, Svma};
+use crate::caller::{CallerMemory, Callers};
+use crate::cfi::Frames;
+use crate::describe::describe;
+use crate::elf::{File, Symbol};
+use crate::layout::{Layout, layout};
+use crate::lines::{LineRow, StatementStop, has_own_files};
+use crate::observe::observe;
+use crate::site::prepare;
+use crate::spans::{Function, LocationSpan};
+use crate::tree::Damage;
+use crate::units::{EntryId, Units};
+use crate::{Error, Machine, Observation, Site, SiteOptions, Svma, spans};
 
-/// A symbol of the file's symbol table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Symbol {
-    /// Its address.
-    pub address: Svma,
-    /// Its size in bytes; 0 when the file does not say.
-    pub size: u64,
-    /// Its sort.
-    pub kind: SymbolKind,
-}
-
-/// What sort of thing a symbol names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SymbolKind {
-    /// A function.
-    Function,
-    /// A variable.
-    Object,
-    /// A thread-local variable; its address is an offset into the thread's block.
-    ThreadLocal,
-    /// Anything else.
-    Other,
-}
-
-/// A row of the line table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineRow {
-    /// Where the row starts.
-    pub pc: Svma,
-    /// The source file.
-    pub file: Arc<str>,
-    /// The line; `None` for code that belongs to no line.
-    pub line: Option<Line>,
-    /// The column; 0 for the left edge or unknown.
-    pub column: u32,
-    /// Whether the compiler recommends it as a place to stop.
-    pub is_stmt: bool,
-}
-
-/// A place to stop in line mode.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatementStop {
-    /// The address.
-    pub pc: Svma,
-    /// The line that it stands for.
-    pub line: Line,
-    /// The source file.
-    pub file: Arc<str>,
-}
-
-/// A function that the debug information describes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Function {
-    /// Its name in the source.
-    pub name: Arc<str>,
-    /// Where its own code is; empty when it exists only inlined.
-    pub ranges: Vec<Range<Svma>>,
-    /// The line of its declaration.
-    pub decl_line: Option<Line>,
-    /// How many times it is inlined.
-    pub inlined: usize,
-}
-
-/// Where in the file the bytes of one location of a variable are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LocationSpan {
-    /// The addresses that it holds for.
-    pub pc: Range<Svma>,
-    /// Where the bytes start in the file.
-    pub file_offset: u64,
-    /// How many there are.
-    pub len: u64,
-    /// What they are.
-    pub kind: LocationKind,
-}
-
-/// What the bytes of a [`LocationSpan`] are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LocationKind {
-    /// A DWARF expression.
-    Expression,
-    /// The value of a `DW_AT_const_value`.
-    ConstValue,
-}
+type LayoutMemory = HashMap<(EntryId, usize), Result<Arc<Layout>, Damage>>;
 
 /// One program file with its debug information, read lazily. Share it by `Arc`.
 #[derive(Debug)]
-pub struct Image {}
+pub struct Image {
+    units: Units,
+    frames: Frames,
+    callers: CallerMemory,
+    layouts: Mutex<LayoutMemory>,
+    tls_block: Option<u64>,
+    /// Last, for everything above points into it.
+    file: File,
+}
 
 impl Image {
-    /// Maps a file. Only headers are read.
+    /// Maps a file. Only headers are read; units are read when something in them is asked for.
     pub fn open(path: &Path) -> Result<Image, Error> {
-        Err(Error::Unknown { what: path.display().to_string() })
+        Image::new(File::open(path)?, path.parent().map(Path::to_owned))
     }
 
     /// The same for a file in memory.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Image, Error> {
-        Err(Error::NotElf { met: format!("{} bytes", bytes.len()) })
+        Image::new(File::from_bytes(bytes)?, None)
+    }
+
+    fn new(mut file: File, directory: Option<PathBuf>) -> Result<Image, Error> {
+        if !file.has_section(".debug_info") {
+            return Err(Error::NoDebugInfo { debuglink: file.debuglink() });
+        }
+        let frames = Frames::read(&mut file)?;
+        let units = Units::read(&mut file, directory)?;
+        // A file of which nothing can be read is told now rather than at the first address.
+        if units.count() > 0 {
+            units.loaded(0)?;
+        } else {
+            return Err(Error::NoDebugInfo { debuglink: file.debuglink() });
+        }
+        let tls_block = file.tls_block();
+        Ok(Image { units, frames, callers: CallerMemory::default(), layouts: Mutex::default(), tls_block, file })
     }
 
     /// The program's entry point.
     pub fn entry(&self) -> Svma {
-        Svma(0)
+        self.file.entry()
     }
 
     /// Whether the file may be loaded anywhere.
     pub fn is_pie(&self) -> bool {
-        false
+        self.file.is_pie()
     }
 
     /// A symbol by its name.
-    pub fn symbol(&self, _name: &str) -> Option<Symbol> {
-        None
+    pub fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.file.symbol(name)
     }
 
     /// The variable or function that an address is in, and how far in.
-    pub fn symbolise(&self, _at: Svma) -> Option<(&str, u64)> {
-        None
+    pub fn symbolise(&self, at: Svma) -> Option<(&str, u64)> {
+        let (inside, _) = self.file.extents_at(at.0);
+        inside.map(|extent| (extent.name, at.0 - extent.start))
     }
 
     /// The row of the line table that covers an address.
-    pub fn line_at(&self, _pc: Svma) -> Result<Option<LineRow>, Error> {
-        Ok(None)
+    pub fn line_at(&self, pc: Svma) -> Result<Option<LineRow>, Error> {
+        match self.units.unit_at(pc.0)? {
+            Some(unit) => Ok(self.units.lines(unit)?.at(pc.0)),
+            None => Ok(None),
+        }
     }
 
-    /// The places to stop at in line mode, by address.
+    /// The places to stop at in line mode, by address: inside functions, in the user's own files.
     pub fn statement_stops(&self) -> Result<Vec<StatementStop>, Error> {
-        Ok(Vec::new())
+        let mut stops = Vec::new();
+        for unit in 0..self.units.count() {
+            let (dwarf, root) = self.units.line_unit(unit)?;
+            if !has_own_files(dwarf, root) {
+                continue;
+            }
+            let first = stops.len();
+            self.units.lines(unit)?.stops(&mut stops);
+            let tree = self.units.tree(unit)?;
+            let mut index = 0;
+            stops.retain(|stop: &StatementStop| {
+                index += 1;
+                index <= first || tree.function_at(stop.pc.0).is_some()
+            });
+        }
+        stops.sort_by_key(|stop| stop.pc);
+        stops.dedup_by_key(|stop| stop.pc);
+        Ok(stops)
     }
 
     /// Everything visible at one address.
-    pub fn site(&self, pc: Svma, _options: &SiteOptions) -> Result<Site, Error> {
-        Err(Error::NoFunction { pc })
+    pub fn site(&self, pc: Svma, options: &SiteOptions) -> Result<Site, Error> {
+        let layouts = |ty: EntryId, cap: usize| {
+            let memory = || self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = memory().get(&(ty, cap)) {
+                return known.clone();
+            }
+            let new = layout(&self.units, ty, cap).map(Arc::new);
+            memory().insert((ty, cap), new.clone());
+            new
+        };
+        prepare(&self.units, &self.frames, &layouts, pc, options)
     }
 
     /// Replaces `out` by one observation per leaf of the site, in the same order.
-    pub fn observe(&self, _site: &Site, _machine: &dyn Machine, out: &mut Vec<Observation>) {
-        out.clear();
+    pub fn observe(&self, site: &Site, machine: &dyn Machine, out: &mut Vec<Observation>) {
+        let callers = Callers {
+            units: &self.units,
+            frames: &self.frames,
+            file: &self.file,
+            tls_block: self.tls_block,
+            memory: &self.callers,
+            steps: Cell::new(0),
+        };
+        observe(&callers, site, machine, out);
     }
 
-    /// The functions that the debug information describes, by name.
+    /// The functions that the debug information describes, by name. Reads every unit.
     pub fn functions(&self) -> Result<Vec<Function>, Error> {
-        Ok(Vec::new())
+        spans::functions(&self.units)
     }
 
-    /// Where in the file the bytes of a variable's locations are.
-    pub fn location_spans(&self, _function: &str, variable: &str) -> Result<Vec<LocationSpan>, Error> {
-        Err(Error::Unknown { what: variable.into() })
+    /// Where in the file the bytes of a variable's locations are; `function` is empty for a global. Reads every unit.
+    pub fn location_spans(&self, function: &str, variable: &str) -> Result<Vec<LocationSpan>, Error> {
+        spans::location_spans(&self.units, &self.file, function, variable)
     }
 
     /// The DWARF location of a leaf in words.
-    pub fn describe_location(&self, _site: &Site, _leaf: usize) -> String {
-        String::new()
+    pub fn describe_location(&self, site: &Site, leaf: usize) -> String {
+        site.variable_of(leaf).map_or_else(String::new, |variable| describe(&variable.text))
     }
 }

@@ -10,17 +10,34 @@
 //! [`Error`] for what needs that unit. Only this crate names gimli types.
 
 mod address;
+mod caller;
+mod cfi;
+mod describe;
+mod elf;
 mod error;
+mod expression;
+mod frame;
 mod image;
+mod layout;
 mod leaf;
+mod lines;
 mod machine;
 mod observation;
+mod observe;
+mod place;
 mod site;
+mod spans;
+mod stack;
+mod tree;
+mod units;
 
 pub use address::{Avma, Line, Svma};
+pub use elf::{Symbol, SymbolKind};
 pub use error::Error;
-pub use image::{Function, Image, LineRow, LocationKind, LocationSpan, StatementStop, Symbol, SymbolKind};
+pub use image::Image;
 pub use leaf::{Leaf, LeafKey, ScalarKind};
+pub use lines::{LineRow, StatementStop};
 pub use machine::Machine;
 pub use observation::{Observation, PointerValue, Value};
 pub use site::{Site, SiteOptions};
+pub use spans::{Function, LocationKind, LocationSpan};

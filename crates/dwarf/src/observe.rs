@@ -1,0 +1,187 @@
+//! Turns the parts that a location gives into the values of leaves. A leaf has a value only if all its bits have one:
+//! what is past the last piece of an object, or past the end of a value on the stack, is optimised out.
+
+use std::sync::Arc;
+
+use crate::caller::Callers;
+use crate::frame::{Frame, Part, Piece, Registers};
+use crate::site::{Site, Variable};
+use crate::stack::Fault;
+use crate::{Leaf, Machine, Observation, PointerValue, ScalarKind, Value};
+
+/// A variable that reaches further is read leaf by leaf instead of at once.
+const AT_ONCE: u64 = 4096;
+
+pub(crate) fn observe(callers: &Callers<'_>, site: &Site, machine: &dyn Machine, out: &mut Vec<Observation>) {
+    out.clear();
+    out.reserve(site.leaves.len());
+    let frame = Frame::new(callers, machine, &site.scope, Registers::Machine, 0);
+    let (mut pieces, mut buffer) = (Vec::new(), Vec::new());
+    for variable in &site.variables {
+        callers.steps.set(0);
+        let leaves = site.leaves.get(variable.first_leaf..variable.first_leaf + variable.leaf_count).unwrap_or_default();
+        match frame.locate(&variable.place, &mut pieces) {
+            Ok(()) => read_leaves(&frame, variable, leaves, &pieces, &mut buffer, out),
+            Err(fault) => {
+                let observation = Observation::from(fault);
+                out.extend(leaves.iter().map(|_| observation.clone()));
+            }
+        }
+    }
+}
+
+impl From<Fault> for Observation {
+    fn from(fault: Fault) -> Observation {
+        match fault {
+            Fault::OptimisedOut => Observation::OptimisedOut,
+            Fault::IllFormed(why) => Observation::IllFormed(Arc::from(why)),
+            Fault::Unreadable(why) => Observation::Unreadable(Arc::from(why)),
+        }
+    }
+}
+
+fn read_leaves(frame: &Frame<'_>, variable: &Variable, leaves: &[Leaf], pieces: &[Piece], buffer: &mut Vec<u8>, out: &mut Vec<Observation>) {
+    // The common case: one stretch of memory, read at once.
+    if let ([Piece { bits: None, part: Part::Memory(address), .. }], true) = (pieces, variable.reach <= AT_ONCE) {
+        buffer.clear();
+        buffer.resize(variable.reach as usize, 0);
+        match frame.read(*address, buffer) {
+            Ok(()) => out.extend(leaves.iter().map(|leaf| {
+                let bits = bits_of(buffer, leaf.bit_offset, leaf.bit_size);
+                bits.map_or(Observation::OptimisedOut, |bits| Observation::Value(value(frame, leaf, bits)))
+            })),
+            Err(fault) => {
+                let observation = Observation::from(fault);
+                out.extend(leaves.iter().map(|_| observation.clone()));
+            }
+        }
+        return;
+    }
+    out.extend(leaves.iter().map(|leaf| match read_leaf(frame, leaf, pieces) {
+        Ok(value) => Observation::Value(value),
+        Err(fault) => fault.into(),
+    }));
+}
+
+/// Some bits of a byte string, least significant first; `None` when it is too short.
+fn bits_of(bytes: &[u8], offset: u64, size: u32) -> Option<u128> {
+    if size > 128 {
+        return None;
+    }
+    let first = usize::try_from(offset / 8).ok()?;
+    let shift = (offset % 8) as u32;
+    let count = (shift + size).div_ceil(8) as usize;
+    let window = bytes.get(first..first.checked_add(count)?)?;
+    let (low, high) = window.split_at(window.len().min(16));
+    let mut wide = [0; 16];
+    wide[..low.len()].copy_from_slice(low);
+    let mut bits = u128::from_le_bytes(wide) >> shift;
+    if let (Some(top), 1..) = (high.first(), shift) {
+        bits |= u128::from(*top) << (128 - shift);
+    }
+    Some(if size == 128 { bits } else { bits & ((1 << size) - 1) })
+}
+
+fn read_leaf(frame: &Frame<'_>, leaf: &Leaf, pieces: &[Piece]) -> Result<Value, Fault> {
+    let (start, end) = (leaf.bit_offset, leaf.bit_offset.saturating_add(leaf.bit_size.into()));
+    let (mut bits, mut filled) = (0u128, 0u32);
+    let mut at = 0u64;
+    for piece in pieces {
+        let piece_end = piece.bits.map_or(u64::MAX, |bits| at.saturating_add(bits));
+        let (from, to) = (start.max(at), end.min(piece_end));
+        if from < to {
+            if let (Part::Pointer { variable, offset }, ScalarKind::Pointer) = (&piece.part, leaf.kind)
+                && (from, to) == (start, end)
+            {
+                let within = i64::try_from((from - at) / 8).unwrap_or(0);
+                let offset = offset.wrapping_add(within);
+                return Ok(Value::Pointer(PointerValue::Synthetic { variable: variable.clone(), offset }));
+            }
+            let size = u32::try_from(to - from).map_err(|_| Fault::OptimisedOut)?;
+            let got = part_bits(frame, &piece.part, piece.offset.saturating_add(from - at), size)?;
+            bits |= got.checked_shl(filled).unwrap_or(0);
+            filled += size;
+        }
+        at = piece_end;
+        if at >= end {
+            break;
+        }
+    }
+    if filled == leaf.bit_size { Ok(value(frame, leaf, bits)) } else { Err(Fault::OptimisedOut) }
+}
+
+fn part_bits(frame: &Frame<'_>, part: &Part, offset: u64, size: u32) -> Result<u128, Fault> {
+    match part {
+        Part::Empty | Part::Pointer { .. } => Err(Fault::OptimisedOut),
+        Part::Memory(address) => {
+            let mut buffer = [0; 17];
+            let shift = offset % 8;
+            let count = (shift as u32 + size).div_ceil(8) as usize;
+            let wanted = buffer.get_mut(..count).ok_or(Fault::OptimisedOut)?;
+            frame.read(address.wrapping_add(offset / 8), wanted)?;
+            bits_of(wanted, shift, size).ok_or(Fault::OptimisedOut)
+        }
+        Part::Register(register) => {
+            let width: u64 = match register {
+                0..=16 => 64,
+                33..=40 => 80,
+                _ => 128,
+            };
+            if offset.saturating_add(size.into()) > width {
+                return Err(Fault::unreadable("more bits than the register has"));
+            }
+            bits_of(&frame.register(*register)?.to_le_bytes(), offset, size).ok_or(Fault::OptimisedOut)
+        }
+        Part::Value(value) => {
+            let bytes = value.bits.to_le_bytes();
+            bits_of(&bytes[..usize::from(value.ty.bytes()).min(16)], offset, size).ok_or(Fault::OptimisedOut)
+        }
+        Part::Bytes(bytes) => bits_of(bytes, offset, size).ok_or(Fault::OptimisedOut),
+    }
+}
+
+fn value(frame: &Frame<'_>, leaf: &Leaf, bits: u128) -> Value {
+    match leaf.kind {
+        ScalarKind::Float => Value::Float { bits, size: if leaf.bit_size > 64 { 16 } else { (leaf.bit_size / 8) as u8 } },
+        ScalarKind::Pointer => Value::Pointer(pointer(frame, bits as u64)),
+        _ if leaf.signed && leaf.bit_size > 0 => {
+            let unused = 128 - leaf.bit_size.min(128);
+            Value::Signed(((bits << unused) as i128) >> unused)
+        }
+        _ => Value::Unsigned(bits),
+    }
+}
+
+/// A pointer in terms of the program's symbols.
+fn pointer(frame: &Frame<'_>, raw: u64) -> PointerValue {
+    if raw == 0 {
+        return PointerValue::Null;
+    }
+    let file = frame.callers.file;
+    let stated = raw.wrapping_sub(frame.machine.bias());
+    let (inside, ending) = file.extents_at(stated);
+    let end_of = ending.map(|extent| (file.source_name(extent).0, extent.size));
+    match (inside, end_of) {
+        (Some(extent), end_of) => {
+            let (name, derived) = file.source_name(extent);
+            PointerValue::Symbol { name, offset: stated - extent.start, derived, end_of }
+        }
+        (None, Some((name, size))) => PointerValue::Symbol { name, offset: size, derived: false, end_of: None },
+        (None, None) => PointerValue::Opaque(raw),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bits_of;
+
+    #[test]
+    fn bits_are_cut_out_least_significant_first() {
+        assert_eq!(bits_of(&[0b1010_0101, 0b1], 4, 5), Some(0b1_1010));
+        assert_eq!(bits_of(&[0xff; 16], 0, 128), Some(u128::MAX));
+        assert_eq!(bits_of(&[0xff; 17], 3, 128), Some(u128::MAX));
+        assert_eq!(bits_of(&[0xff; 16], 3, 128), None);
+        assert_eq!(bits_of(&[1, 2], 0, 24), None);
+        assert_eq!(bits_of(&[], 0, 0), Some(0));
+    }
+}
