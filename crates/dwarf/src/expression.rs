@@ -143,8 +143,9 @@ impl Decoder<'_> {
         match operation {
             Operation::Deref { space: true, .. } => bad("an address space, of which x86-64 Linux has none"),
             Operation::Deref { base_type, size, .. } => self.typed(base_type, |ty| match (ty, size) {
-                (Type::Generic, 1..=8) | (_, 1..=16) => Op::Deref { bytes: size, ty },
-                _ => bad(format!("a dereference of {size} bytes")),
+                (Type::Generic, 0 | 9..) => bad(format!("DW_OP_deref_size {size}: not a size of the generic type, which has 8 bytes")),
+                (_, 1..=16) => Op::Deref { bytes: size, ty },
+                _ => bad(format!("DW_OP_deref_type {size}: no type of that size")),
             }),
             Operation::Drop => Op::Drop,
             Operation::Pick { index } => Op::Pick(index),

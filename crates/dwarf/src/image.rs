@@ -11,12 +11,12 @@ use crate::describe::describe;
 use crate::elf::{File, Symbol};
 use crate::layout::{Layout, layout};
 use crate::lines::{LineRow, StatementStop, has_own_files};
-use crate::observe::observe;
+use crate::observe::{observe, pointer};
 use crate::site::prepare;
 use crate::spans::{Function, LocationSpan};
 use crate::tree::Damage;
 use crate::units::{EntryId, Units};
-use crate::{Error, Machine, Observation, Site, SiteOptions, Svma, spans};
+use crate::{Avma, Error, Machine, Observation, PointerValue, Site, SiteOptions, Svma, spans};
 
 type LayoutMemory = HashMap<(EntryId, usize), Result<Arc<Layout>, Damage>>;
 
@@ -78,6 +78,11 @@ impl Image {
     pub fn symbolise(&self, at: Svma) -> Option<(&str, u64)> {
         let (inside, _) = self.file.extents_at(at.0);
         inside.map(|extent| (extent.name, at.0 - extent.start))
+    }
+
+    /// What a pointer of the running program points to, in terms that mean the same in two builds.
+    pub fn pointer(&self, raw: Avma, bias: u64) -> PointerValue {
+        pointer(&self.file, raw.0, bias)
     }
 
     /// The row of the line table that covers an address.

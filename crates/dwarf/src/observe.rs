@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::caller::Callers;
+use crate::elf::File;
 use crate::frame::{Frame, Part, Piece, Registers};
 use crate::site::{Site, Variable};
 use crate::stack::Fault;
@@ -143,7 +144,7 @@ fn part_bits(frame: &Frame<'_>, part: &Part, offset: u64, size: u32) -> Result<u
 fn value(frame: &Frame<'_>, leaf: &Leaf, bits: u128) -> Value {
     match leaf.kind {
         ScalarKind::Float => Value::Float { bits, size: if leaf.bit_size > 64 { 16 } else { (leaf.bit_size / 8) as u8 } },
-        ScalarKind::Pointer => Value::Pointer(pointer(frame, bits as u64)),
+        ScalarKind::Pointer => Value::Pointer(pointer(frame.callers.file, bits as u64, frame.machine.bias())),
         _ if leaf.signed && leaf.bit_size > 0 => {
             let unused = 128 - leaf.bit_size.min(128);
             Value::Signed(((bits << unused) as i128) >> unused)
@@ -153,12 +154,11 @@ fn value(frame: &Frame<'_>, leaf: &Leaf, bits: u128) -> Value {
 }
 
 /// A pointer in terms of the program's symbols.
-fn pointer(frame: &Frame<'_>, raw: u64) -> PointerValue {
+pub(crate) fn pointer(file: &File, raw: u64, bias: u64) -> PointerValue {
     if raw == 0 {
         return PointerValue::Null;
     }
-    let file = frame.callers.file;
-    let stated = raw.wrapping_sub(frame.machine.bias());
+    let stated = raw.wrapping_sub(bias);
     let (inside, ending) = file.extents_at(stated);
     let end_of = ending.map(|extent| (file.source_name(extent).0, extent.size));
     match (inside, end_of) {
