@@ -67,8 +67,10 @@ enum Stops {
     Lines {
         /// By address: index into `lines`.
         line_of: HashMap<u64, usize>,
-        /// Breakpoints of a line and the visits it has left.
-        lines: Vec<(Vec<u64>, u32)>,
+        /// Breakpoints by line.
+        lines: Vec<Vec<u64>>,
+        /// A line is done with when one of its addresses was visited this often.
+        visits: u32,
         /// A breakpoint that is out while its instruction is stepped over.
         stepping: Option<u64>,
     },
@@ -250,23 +252,21 @@ impl<'a> Run<'a> {
         let Stops::Lines {
             line_of,
             lines,
+            visits,
             stepping,
         } = &mut self.how
         else {
             return Ok(next);
         };
-        let line = line_of.get(&address).and_then(|line| lines.get_mut(*line));
-        if let Some((addresses, visits_left)) = line {
-            *visits_left = visits_left.saturating_sub(1);
-            if *visits_left == 0 {
-                for address in std::mem::take(addresses) {
-                    self.tracee.remove_breakpoint(address)?;
-                }
-            } else if matches!(next, Next::Resume) {
+        if visit >= *visits {
+            let line = line_of.get(&address).and_then(|line| lines.get_mut(*line));
+            for address in line.map(std::mem::take).unwrap_or_default() {
                 self.tracee.remove_breakpoint(address)?;
-                *stepping = Some(address);
-                next = Next::Step;
             }
+        } else if matches!(next, Next::Resume) {
+            self.tracee.remove_breakpoint(address)?;
+            *stepping = Some(address);
+            next = Next::Step;
         }
         Ok(next)
     }
@@ -328,17 +328,17 @@ impl<'a> Run<'a> {
 
 fn line_stops(image: &Image, tracee: &mut Tracee, bias: u64, visits: u32) -> Result<Stops> {
     let mut line_of = HashMap::new();
-    let mut lines: Vec<(Vec<u64>, u32)> = Vec::new();
+    let mut lines: Vec<Vec<u64>> = Vec::new();
     let mut index = HashMap::new();
     for stop in image.statement_stops()? {
         let address = stop.pc.loaded(bias).0;
+        tracee.insert_breakpoint(address)?;
         let line = *index.entry((stop.file, stop.line)).or_insert_with(|| {
-            lines.push((Vec::new(), visits));
+            lines.push(Vec::new());
             lines.len() - 1
         });
-        tracee.insert_breakpoint(address)?;
         if line_of.insert(address, line).is_none()
-            && let Some((addresses, _)) = lines.get_mut(line)
+            && let Some(addresses) = lines.get_mut(line)
         {
             addresses.push(address);
         }
@@ -351,6 +351,7 @@ fn line_stops(image: &Image, tracee: &mut Tracee, bias: u64, visits: u32) -> Res
     Ok(Stops::Lines {
         line_of,
         lines,
+        visits,
         stepping: None,
     })
 }

@@ -17,8 +17,8 @@ pub enum Mode {
     },
     /// At the statements of the line table.
     Lines {
-        /// How many stops a line gets; its breakpoints are gone after that, which is what makes one visit
-        /// cheap.
+        /// How often a line is visited: once one of its addresses was stopped at this often, all its
+        /// breakpoints go, which is what makes one visit cheap.
         visits_per_line: u32,
     },
 }

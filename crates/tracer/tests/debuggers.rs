@@ -210,9 +210,9 @@ fn shadowed_names_missing_names_and_places_never_reached() {
     let (_, stops) = barriers(&launch);
     let image = Image::open(&program).unwrap();
     let leaves: Arc<[LeafKey]> = [
-        leaf(Some("add"), "number", 15, ""),
-        leaf(Some("add"), "number", 13, ""),
-        leaf(None, "number", 10, ""),
+        leaf(Some("add"), "number", 14, ""),
+        leaf(Some("add"), "number", 12, ""),
+        leaf(None, "number", 9, ""),
         leaf(Some("add"), "nothing", 0, ""),
         leaf(Some("sub"), "number", 0, ""),
     ]

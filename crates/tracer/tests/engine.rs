@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use candor_dwarf::{Image, Observation};
+use candor_dwarf::{Image, Observation, Value};
 use candor_tracer::{
     Continue, Error, Input, Mode, Outcome, Sink, Stop, StopKind, TraceOptions, trace,
 };
@@ -222,12 +222,16 @@ fn line_mode_stops_at_statements_as_often_as_asked() {
             let (summary, stops) = record(&launch, &mode, &TraceOptions::default());
             assert_eq!(summary.outcome, Outcome::Exited(18), "{compiler}");
             let image = Image::open(&program).unwrap();
+            let line_of = |pc| image.line_at(pc).unwrap().unwrap().line.map(|line| line.0);
+            // A line may have several statements; the first one stands for it here.
+            let first = stops
+                .iter()
+                .find(|stop| line_of(stop.pc) == Some(4))
+                .unwrap()
+                .pc;
             stops
-                .into_iter()
-                .filter(|stop| {
-                    let row = image.line_at(stop.pc).unwrap().unwrap();
-                    row.line.map(|line| line.0) == Some(4)
-                })
+                .iter()
+                .filter(|stop| stop.pc == first)
                 .map(|stop| (stop.int("i").unwrap(), stop.int("sum").unwrap()))
                 .collect::<Vec<_>>()
         };
@@ -351,7 +355,7 @@ fn how_runs_end() {
             1,
         ),
         ("abort", "abort();", signalled(libc::SIGABRT), 1),
-        ("fpe", "x = 1 / x;", signalled(libc::SIGFPE), 1),
+        ("fpe", "x = 5 / x;", signalled(libc::SIGFPE), 1),
         ("ownkill", "raise(SIGKILL);", signalled(libc::SIGKILL), 1),
         (
             "trap",
@@ -552,34 +556,32 @@ fn many_at_once_leave_nothing_behind() {
 fn vector_registers_and_floats() {
     let shop = Workshop::new();
     let source = "
-void opt_me_not(void);
 volatile double out;
 __attribute__((noinline)) double scale(double x, float y) {
-    double product = x * y;
-    long double wide = product;
-    opt_me_not();
-    out = product + (double)wide;
-    return product;
+    out = x * y;
+    return out;
 }
-int main(void) { return (int)scale(1.5, 4.0f) + (int)scale(0.25, 2.0f); }
+int main(void) { return (int)scale(1.5, 4.0f); }
 ";
-    for (compiler, flags) in [
-        ("gcc-12", "-O0"),
-        ("clang-19", "-O0"),
-        ("gcc-12", "-O1"),
-        ("clang-19", "-O1"),
-    ] {
-        let program = shop.build(compiler, flags, "floats", source);
-        let (_, stops) = barriers(&shop.launch(&program));
-        let mut met = 0;
-        for (stop, wanted) in stops.iter().zip([6.0, 0.5]) {
-            if let Some(Observation::Value(candor_dwarf::Value::Float { bits, size: 8 })) =
-                stop.get("product")
-            {
-                assert_eq!(f64::from_bits(*bits as u64), wanted, "{compiler} {flags}");
-                met += 1;
-            }
+    for compiler in ["gcc-12", "clang-19"] {
+        // Optimised, the arguments are in xmm0 and xmm1 only.
+        for flags in ["-O0", "-O2"] {
+            let program = shop.build(compiler, flags, "floats", source);
+            let (_, stops) = record(
+                &shop.launch(&program),
+                &Mode::lines(),
+                &TraceOptions::default(),
+            );
+            let image = Image::open(&program).unwrap();
+            let line_of = |pc| image.line_at(pc).unwrap().unwrap().line.map(|line| line.0);
+            let stop = stops
+                .iter()
+                .find(|stop| line_of(stop.pc) == Some(4))
+                .unwrap();
+            let float = |bits, size| Some(Observation::Value(Value::Float { bits, size }));
+            let (x, y) = (1.5f64.to_bits().into(), 4.0f32.to_bits().into());
+            assert_eq!(stop.get("y").cloned(), float(y, 4), "{compiler} {flags}");
+            assert_eq!(stop.get("x").cloned(), float(x, 8), "{compiler} {flags}");
         }
-        assert!(met == 2, "{compiler} {flags}: {met} of 2 values seen");
     }
 }

@@ -54,7 +54,7 @@ impl Answer {
             "i" => Value::Signed(sign_extend(bits, size)),
             "u" => Value::Unsigned(bits),
             "f" => Value::Float { bits, size },
-            "p" => Value::Pointer(pointer(bits as u64, image, bias)),
+            "p" => Value::Pointer(image.pointer(Avma(bits as u64), bias)),
             _ => return None,
         }))
     }
@@ -75,21 +75,6 @@ impl std::fmt::Display for Answer {
 fn sign_extend(bits: u128, size: u8) -> i128 {
     let unused = 128u32.saturating_sub(u32::from(size) * 8).min(127);
     ((bits << unused) as i128) >> unused
-}
-
-fn pointer(raw: u64, image: &Image, bias: u64) -> PointerValue {
-    if raw == 0 {
-        return PointerValue::Null;
-    }
-    match image.symbolise(Avma(raw).stated(bias)) {
-        Some((name, offset)) => PointerValue::Symbol {
-            name: name.into(),
-            offset,
-            derived: false,
-            end_of: None,
-        },
-        None => PointerValue::Opaque(raw),
-    }
 }
 
 /// Equal values of one build. Debuggers differ in whether an enumeration or character is signed, so integers

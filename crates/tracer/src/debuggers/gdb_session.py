@@ -101,7 +101,7 @@ def scalar(value, whole):
     else:
         return ["t", value.format_string()]
     size = kind.sizeof
-    if whole and letter != "f":
+    if whole and letter != "f" and size <= 8:
         return [letter, "%x" % (int(value) & ((1 << 8 * size) - 1)), size]
     if value.is_optimized_out:
         return "o"
