@@ -25,6 +25,8 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  candor check prog.c                      every compiler found, -Og -O1 -O2 -O3 -Os
+  candor check prog.c --cc clang-19 -O2    one build
   candor doctor                            what is installed, what is missing and what it would enable
   candor completions bash > ~/.local/share/bash-completion/completions/candor
 
@@ -33,6 +35,8 @@ Settings typed often go into candor.toml (found upwards from the working directo
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Does the debugger tell the truth about this program?
+    Check(commands::check::Args),
     /// What is installed, what each missing piece would enable, and how to get it
     Doctor(commands::doctor::Args),
     /// Print shell completions
@@ -44,6 +48,8 @@ enum Command {
 enum Outcome {
     /// Ran, nothing found.
     Nothing,
+    /// Ran and found something.
+    Found,
     /// Something is not there that should be.
     NotReady,
 }
@@ -52,6 +58,7 @@ impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         ExitCode::from(match outcome {
             Outcome::Nothing => 0,
+            Outcome::Found => 1,
             Outcome::NotReady => 2,
         })
     }
@@ -61,6 +68,7 @@ fn main() -> ExitCode {
     restore_sigpipe();
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Check(args) => commands::check::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),
     };

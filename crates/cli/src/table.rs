@@ -17,6 +17,14 @@ impl Table {
         }
     }
 
+    /// Aligns the columns from `first` on to the right, for numbers.
+    pub fn right_from(mut self, first: usize) -> Self {
+        for right in self.right.iter_mut().skip(first) {
+            *right = true;
+        }
+        self
+    }
+
     /// Adds a row.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.into());

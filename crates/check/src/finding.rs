@@ -1,0 +1,223 @@
+//! What a check reports: findings with their evidence, and what makes two of them the same bug.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What sort of violation it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The debug information gives a value that the variable does not have.
+    WrongValue,
+    /// The debug information breaks the DWARF standard; no debugger can evaluate it.
+    IllFormedLocation,
+    /// A debugger shows something other than the debug information says.
+    DebuggerDisagrees,
+    /// A debugger dies or hangs on the debug information.
+    DebuggerCrash,
+    /// A static variable that is never read lost its stores or initialiser, and shows zero.
+    WriteOnlyStatic,
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::WrongValue => "wrong-value",
+            Kind::IllFormedLocation => "ill-formed-location",
+            Kind::DebuggerDisagrees => "debugger-disagrees",
+            Kind::DebuggerCrash => "debugger-crash",
+            Kind::WriteOnlyStatic => "write-only-static",
+        })
+    }
+}
+
+/// Another place where the same variable is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The line.
+    pub line: u32,
+    /// How many visits of it show something wrong.
+    pub visits: u64,
+}
+
+/// A violated expectation with its evidence and a one-line replay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What sort.
+    pub kind: Kind,
+    /// Who is to blame: the compiler's or the debugger's name.
+    pub blame: String,
+    /// The function; `None` for a global.
+    pub function: Option<String>,
+    /// The variable with its path, as a C expression.
+    pub variable: String,
+    /// Where it is declared.
+    pub declared: u32,
+    /// Where it was looked at.
+    pub line: u32,
+    /// The text of that line.
+    pub source_line: String,
+    /// The number of the barrier call of the run, from 0.
+    pub stop: u64,
+    /// At which visit of that line's point, from 1.
+    pub visit: u32,
+    /// Of how many.
+    pub visits: u32,
+    /// The true value.
+    pub expected: String,
+    /// What is shown instead.
+    pub shown: String,
+    /// The compiler.
+    pub compiler: String,
+    /// Its release.
+    pub version: String,
+    /// The optimisation level.
+    pub level: String,
+    /// Who saw it: `native`, `gdb`, `lldb`; `print` for the shadow program.
+    pub confirmed_by: Vec<String>,
+    /// What each debugger printed.
+    pub debuggers: BTreeMap<String, String>,
+    /// The location in the debug information, in words.
+    pub location: String,
+    /// Where else the same variable is wrong in this build.
+    pub places: Vec<Place>,
+    /// What makes it the same bug as another.
+    pub signature: Signature,
+    /// The command that shows it again.
+    pub replay: String,
+}
+
+/// What makes two findings the same bug as far as one program can tell. The culprit pass, once known,
+/// is the best part of it (paper 000 §6.4).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Signature {
+    /// What sort.
+    pub kind: Kind,
+    /// Whose compiler or debugger.
+    pub family: String,
+    /// `local int`, `parameter pointer`, `static unsigned`: names and lines left out.
+    pub variable: String,
+    /// The kind of statement it was seen at.
+    pub statement: String,
+    /// How the shown value relates to the true one: `zero`, `off by one`, `negated`, `other`.
+    pub relation: String,
+    /// Levels that show it, sorted.
+    pub levels: Vec<String>,
+    /// The compiler pass, when isolated.
+    pub pass: Option<String>,
+}
+
+impl std::fmt::Display for Signature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} | {} | {} | {} | {} | {}",
+            self.kind,
+            self.family,
+            self.variable,
+            self.statement,
+            self.relation,
+            self.levels.join(" ")
+        )?;
+        match &self.pass {
+            Some(pass) => write!(f, " | {pass}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How a wrong number relates to the right one.
+pub fn relation(expected: &str, shown: &str) -> &'static str {
+    match (expected.parse::<i128>(), shown.parse::<i128>()) {
+        (Ok(_), Ok(0)) => "zero",
+        (Ok(a), Ok(b)) if a.checked_sub(b).is_some_and(|d| d.unsigned_abs() == 1) => "off by one",
+        (Ok(a), Ok(b)) if a.checked_neg() == Some(b) => "negated",
+        (Ok(_), Ok(_)) => "other",
+        _ if shown == "0x0" => "zero",
+        _ => "other",
+    }
+}
+
+/// Values of one build, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Shown and true.
+    pub equal: u64,
+    /// Not shown.
+    pub optimised_out: u64,
+    /// Shown and not true.
+    pub wrong: u64,
+    /// The debug information cannot be evaluated.
+    pub ill_formed: u64,
+    /// At stops that cannot be matched with the reference.
+    pub unaligned: u64,
+    /// Well-formed, but not readable from outside (an entry value without its caller, say).
+    pub unreadable: u64,
+}
+
+/// One row of the summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// The compiler.
+    pub compiler: String,
+    /// The level.
+    pub level: String,
+    /// What became of the values.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Why there are none, or what else was noticed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Something that looks wrong and could not be confirmed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undecided {
+    /// The variable with its path.
+    pub variable: String,
+    /// The line.
+    pub line: u32,
+    /// The compiler.
+    pub compiler: String,
+    /// The level.
+    pub level: String,
+    /// Why it is not reported.
+    pub reason: String,
+}
+
+/// The result of one check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The program.
+    pub program: String,
+    /// Points with a barrier.
+    pub points: usize,
+    /// Places passed over, by reason.
+    pub skipped: BTreeMap<String, usize>,
+    /// Stops of the reference run.
+    pub stops: usize,
+    /// What became of the values, per compiler and level.
+    pub summary: Vec<Row>,
+    /// What was found.
+    pub findings: Vec<Finding>,
+    /// What could not be confirmed.
+    pub undecided: Vec<Undecided>,
+    /// Anything else a reader should know.
+    pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::relation;
+
+    #[test]
+    fn relations_between_wrong_and_right() {
+        assert_eq!(relation("8", "0"), "zero");
+        assert_eq!(relation("36902", "36901"), "off by one");
+        assert_eq!(relation("-5", "5"), "negated");
+        assert_eq!(relation("7", "12"), "other");
+        assert_eq!(relation("&g", "0x0"), "zero");
+        assert_eq!(relation("1.5", "2.5"), "other");
+    }
+}

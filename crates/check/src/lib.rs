@@ -1,0 +1,38 @@
+//! Does the debugger tell the truth? (paper 000, Debug Information Validation for Optimized Code)
+//!
+//! In: a closed, deterministic C program, compilers, optimisation levels, debuggers. Out: a [`Report`]:
+//! for every comparable (point, variable, visit) whether an optimised build shows it right, and
+//! findings for those it does not, each confirmed by a print statement and a real debugger.
+//!
+//! The steps, in the order of the files:
+//! 1. `plan`: which points get a barrier, and the program with them (§4.3, line augmentation).
+//! 2. `workshop`: building it.
+//! 3. `recording`, `truth`: what three unoptimised builds agree on (§4.2 for all pairs at once).
+//! 4. `compare`: each optimised build against that, stop by stop.
+//! 5. `shadow`, `confirm`: the paper's own evidence for what differs, and who is to blame (§4.4).
+//! 6. `run`: all of it, on all cores. `finding`: what comes out. `save`: a finding as files.
+//! 7. `lines`: two builds made by the user, without barriers.
+//! 8. `audit`: debuggers against the debug information.
+//!
+//! Oracles never change programs beyond their barriers, and never print.
+
+pub mod audit;
+mod compare;
+mod confirm;
+mod error;
+mod finding;
+pub mod lines;
+mod plan;
+mod recording;
+mod run;
+pub mod save;
+mod shadow;
+mod truth;
+mod workshop;
+
+pub use error::Error;
+pub use finding::{Counts, Finding, Kind, Place, Report, Row, Signature, Undecided, relation};
+pub use plan::{Plan, PointChoice};
+pub use run::{Progress, Request, Settings, Toolset, check};
+pub use truth::{Reference, Truth, references, same_value};
+pub use workshop::{Executable, Workshop};

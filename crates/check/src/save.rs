@@ -1,0 +1,207 @@
+//! A finding as files: an actionable program with everything to reproduce it without candor.
+
+use std::path::{Path, PathBuf};
+
+use candor_toolchain::build::quote;
+
+use crate::finding::{Finding, Report};
+use crate::plan::{Plan, PointChoice};
+use crate::run::{Request, Settings, Toolset, check};
+use crate::workshop::link_flags;
+use crate::{Error, Kind};
+
+/// Writes every finding of `report` into a folder of its own below `directory`; returns the folders.
+///
+/// The paper's program P<s,v> has one barrier. Where that alone shows the finding it is what is
+/// written; else the program with all the barriers that were there when it was found.
+pub fn save(
+    tools: &Toolset<'_>,
+    request: &Request<'_>,
+    report: &Report,
+    directory: &Path,
+) -> Result<Vec<PathBuf>, Error> {
+    let mut written = Vec::new();
+    for (number, finding) in report.findings.iter().enumerate() {
+        let name = format!(
+            "{:03}-{}-{}{}-{}",
+            number + 1,
+            finding.kind,
+            plain(&finding.compiler),
+            finding.level,
+            plain(&finding.variable)
+        );
+        let folder = directory.join(name);
+        save_one(tools, request, finding, &folder)?;
+        written.push(folder);
+    }
+    Ok(written)
+}
+
+fn save_one(
+    tools: &Toolset<'_>,
+    request: &Request<'_>,
+    finding: &Finding,
+    folder: &Path,
+) -> Result<(), Error> {
+    let (choice, shown) = smallest(tools, request, finding)?;
+    let plan = Plan::new(tools.clang, request.program, &choice)?;
+    let write = |name: &str, text: &str| -> Result<(), Error> {
+        let path = folder.join(name);
+        let temporary = folder.join(format!(".{name}.part"));
+        std::fs::write(&temporary, text)
+            .and_then(|()| std::fs::rename(&temporary, &path))
+            .map_err(|source| candor_toolchain::Error::file("write", &path, source).into())
+    };
+    std::fs::create_dir_all(folder)
+        .map_err(|source| candor_toolchain::Error::file("create", folder, source))?;
+    let source = request.program.file_name();
+    write(&source, &plan.text)?;
+    write(
+        "opt_me_not.c",
+        candor_source::instrument::BARRIER_DEFINITION,
+    )?;
+    if !request.program.stdin.is_empty() {
+        let path = folder.join("stdin");
+        std::fs::write(&path, &request.program.stdin)
+            .map_err(|error| candor_toolchain::Error::file("write", &path, error))?;
+    }
+    let input = if request.program.stdin.is_empty() {
+        ""
+    } else {
+        " < stdin"
+    };
+    let arguments: Vec<String> = request
+        .program
+        .arguments
+        .iter()
+        .map(|word| quote(word))
+        .collect();
+    let arguments = arguments.join(" ");
+    // The k-th call of the barrier is the same in every build: no address is needed.
+    let stop = shown.stop;
+    let variable = &shown.variable;
+    write(
+        "gdb.cmds",
+        &format!(
+            "set pagination off\nset breakpoint pending off\nbreak opt_me_not\nignore 1 {stop}\n\
+             run {arguments}{input} > /dev/null\nup\necho expected {}\\n\nprint {variable}\nkill\nquit\n",
+            shown.expected
+        ),
+    )?;
+    write(
+        "lldb.cmds",
+        &format!(
+            "settings set auto-confirm true\nbreakpoint set --name opt_me_not\n\
+             breakpoint modify --ignore-count {stop} 1\nprocess launch{} --stdout /dev/null -- {arguments}\n\
+             up\nframe variable {variable}\nquit\n",
+            if input.is_empty() {
+                ""
+            } else {
+                " --stdin stdin"
+            }
+        ),
+    )?;
+    let flags: Vec<String> = request.program.flags.iter().map(|f| quote(f)).collect();
+    let links: Vec<String> = link_flags(request.program)
+        .iter()
+        .map(|f| quote(f))
+        .collect();
+    let compiler = &finding.compiler;
+    let build = format!(
+        "{compiler} -g -w {} {} -c {source} -o program.o && {compiler} -c opt_me_not.c -o opt_me_not.o \
+         && {compiler} {} program.o opt_me_not.o -o program",
+        finding.level,
+        flags.join(" "),
+        links.join(" "),
+        source = quote(&source),
+    );
+    let debug =
+        if compiler.contains("clang") && !finding.confirmed_by.iter().any(|who| who == "gdb") {
+            "lldb-19 --no-lldbinit --batch -s lldb.cmds program"
+        } else {
+            "gdb -nx -batch -x gdb.cmds program"
+        };
+    write(
+        "reproduce.sh",
+        &format!("#!/bin/sh\ncd \"$(dirname \"$0\")\" && {build} && {debug}\n"),
+    )?;
+    let json = serde_json::to_string_pretty(finding).unwrap_or_default();
+    write("finding.json", &json)?;
+    use std::os::unix::fs::PermissionsExt;
+    let script = folder.join("reproduce.sh");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))
+        .map_err(|source| candor_toolchain::Error::file("make executable", &script, source))?;
+    Ok(())
+}
+
+/// What a saved program shows.
+struct Shown {
+    /// The number of the barrier call, from 0: how many to ignore.
+    stop: u64,
+    variable: String,
+    expected: String,
+}
+
+/// The single-barrier program if the finding survives in it, else the one it was found with.
+fn smallest(
+    tools: &Toolset<'_>,
+    request: &Request<'_>,
+    finding: &Finding,
+) -> Result<(PointChoice, Shown), Error> {
+    let original = Shown {
+        stop: finding.stop,
+        variable: finding.variable.clone(),
+        expected: finding.expected.clone(),
+    };
+    if !matches!(finding.kind, Kind::WrongValue | Kind::WriteOnlyStatic) {
+        return Ok((request.points.clone(), original));
+    }
+    let single = PointChoice::At {
+        line: finding.line,
+        variable: finding.variable.clone(),
+    };
+    let builds: Vec<_> = request
+        .builds
+        .iter()
+        .filter(|(compiler, level)| compiler.name == finding.compiler && *level == finding.level)
+        .cloned()
+        .collect();
+    let alone = Request {
+        program: request.program,
+        points: single.clone(),
+        builds,
+        settings: Settings {
+            audit: false,
+            ..request.settings.clone()
+        },
+        replay: request.replay,
+    };
+    let report = match check(tools, &alone, &|_| {}) {
+        Ok(report) => report,
+        Err(error) if error.is_interrupt() => return Err(error),
+        // a line of an included or #line-numbered place, say: the full program still shows it
+        Err(_) => return Ok((request.points.clone(), original)),
+    };
+    let same = report
+        .findings
+        .iter()
+        .find(|other| other.kind == finding.kind && other.variable == finding.variable);
+    Ok(match same {
+        Some(other) => (
+            single,
+            Shown {
+                stop: other.stop,
+                variable: other.variable.clone(),
+                expected: other.expected.clone(),
+            },
+        ),
+        None => (request.points.clone(), original),
+    })
+}
+
+/// A name that is fine in a path.
+fn plain(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
+}

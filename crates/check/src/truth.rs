@@ -1,0 +1,387 @@
+//! What is true, without print statements: several -O0 builds that must agree.
+//!
+//! The paper validates one pair (s, v) at a time with a shadow program (§4.2). Here the same engine
+//! runs on unoptimised builds instead: one records, the others object. A value that differs between
+//! zero- and pattern-initialised stacks is uninitialised; one that differs between two compilers is
+//! unspecified behaviour (evaluation order, mostly). Both are dropped: nothing is blamed on them.
+
+use std::collections::{HashMap, HashSet};
+
+use candor_dwarf::{Image, Leaf, Line, Observation, PointerValue, Svma, Value};
+use candor_toolchain::{Compiler, Family, Program};
+use candor_tracer::{Continue, Launch, Mode, Observer, Outcome, Stop, TraceOptions, trace};
+
+use crate::plan::Plan;
+use crate::recording::{KeyId, Recorder, Recording, Replay, Wanted};
+use crate::workshop::{Executable, Workshop};
+use crate::{Error, Settings};
+
+/// A reference build: compiler and the flags that make its stack one thing or another.
+#[derive(Clone, Debug)]
+pub struct Reference<'a> {
+    /// With what.
+    pub compiler: &'a Compiler,
+    /// Flags besides -O0 -g.
+    pub flags: Vec<String>,
+}
+
+/// Chooses the references: the newest compiler that can initialise its stack both ways records, the
+/// newest of the other family gives the second opinion.
+pub fn references<'a>(
+    workshop: &Workshop<'_>,
+    compilers: &'a [Compiler],
+) -> Result<Vec<Reference<'a>>, Error> {
+    const ZERO: &str = "-ftrivial-auto-var-init=zero";
+    const PATTERN: &str = "-ftrivial-auto-var-init=pattern";
+    let capable = |family: Family| -> Result<Option<&'a Compiler>, Error> {
+        let mut newest_first: Vec<&Compiler> =
+            compilers.iter().filter(|c| c.family == family).collect();
+        newest_first.sort_by_key(|compiler| std::cmp::Reverse(compiler.version));
+        for compiler in newest_first {
+            if compiler.supports(workshop.sandbox, workshop.scratch, PATTERN)?
+                && compiler.supports(workshop.sandbox, workshop.scratch, ZERO)?
+            {
+                return Ok(Some(compiler));
+            }
+        }
+        Ok(None)
+    };
+    let make = |compiler, flag: &str| Reference {
+        compiler,
+        flags: vec!["-O0".into(), flag.into()],
+    };
+    let gcc = capable(Family::Gcc)?;
+    let clang = capable(Family::Clang)?;
+    let mut all = Vec::new();
+    match (gcc, clang) {
+        (Some(gcc), Some(clang)) => {
+            all.extend([make(gcc, ZERO), make(gcc, PATTERN), make(clang, PATTERN)]);
+        }
+        (Some(only), None) | (None, Some(only)) => {
+            all.extend([make(only, ZERO), make(only, PATTERN)]);
+            // an older compiler of the other family still has an opinion on evaluation order
+            if let Some(other) = compilers.iter().rev().find(|c| {
+                matches!(c.family, Family::Gcc | Family::Clang) && c.family != only.family
+            }) {
+                all.push(Reference {
+                    compiler: other,
+                    flags: vec!["-O0".into()],
+                });
+            }
+        }
+        (None, None) => {
+            return Err(Error::Missing {
+                what: "a compiler for the reference builds",
+                advice: "install gcc 12 or clang 8 or later",
+            });
+        }
+    }
+    if all.len() < 3 {
+        return Err(Error::Missing {
+            what: "a second compiler family for the reference builds",
+            advice: "install both gcc and clang",
+        });
+    }
+    Ok(all)
+}
+
+/// The values every reference build agrees on.
+#[derive(Debug)]
+pub struct Truth {
+    /// What the first reference saw.
+    pub recording: Recording,
+    /// How its run ended.
+    pub outcome: Outcome,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// (stop, leaf) pairs that some reference objected to.
+    dropped: HashSet<(u32, KeyId)>,
+    /// Leaves with so many objections that they are dropped for good.
+    dropped_leaves: HashSet<KeyId>,
+    /// Stops that another reference puts on another line.
+    dropped_stops: HashSet<u32>,
+}
+
+/// Objections to one leaf after which all of it is dropped.
+const TOO_MANY_OBJECTIONS: usize = 2000;
+
+impl Truth {
+    /// Builds and runs the references.
+    pub fn establish(
+        workshop: &Workshop<'_>,
+        program: &Program,
+        plan: &Plan,
+        references: &[Reference<'_>],
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let mut builds = Vec::new();
+        for reference in references {
+            let built =
+                workshop.build(reference.compiler, program, &plan.text, &reference.flags)?;
+            let executable = built.map_err(|reason| {
+                Error::unfit(format!(
+                    "its reference build with {} failed: {reason}",
+                    reference.compiler
+                ))
+            })?;
+            builds.push((reference, executable));
+        }
+        let mut builds = builds.iter();
+        let Some((first, executable)) = builds.next() else {
+            return Err(Error::unfit("there is no reference build"));
+        };
+        let mut truth =
+            record(workshop, program, plan, executable, settings).map_err(|error| match error {
+                Error::Unfit { reason } => {
+                    Error::unfit(format!("under {} -O0, {reason}", first.compiler))
+                }
+                other => other,
+            })?;
+        for (reference, executable) in builds {
+            truth.hear(workshop, program, executable, settings, reference)?;
+        }
+        Ok(truth)
+    }
+
+    /// Lets another reference object.
+    fn hear(
+        &mut self,
+        workshop: &Workshop<'_>,
+        program: &Program,
+        executable: &Executable,
+        settings: &Settings,
+        reference: &Reference<'_>,
+    ) -> Result<(), Error> {
+        let image = Image::open(&executable.path)?;
+        let mut opponent = Opponent {
+            truth: &*self,
+            replay: self.recording.replay(),
+            places: HashMap::new(),
+            objections: Vec::new(),
+            misplaced: Vec::new(),
+        };
+        let launch = launch(executable, program, settings);
+        let options = options(settings);
+        let summary = trace(
+            workshop.sandbox,
+            &image,
+            &launch,
+            &Mode::barrier(),
+            &options,
+            &mut opponent,
+        )?;
+        let (objections, misplaced) = (opponent.objections, opponent.misplaced);
+        if summary.outcome != self.outcome
+            || summary.stdout != self.stdout
+            || summary.stops != self.recording.len() as u64
+        {
+            return Err(Error::unfit(format!(
+                "its unoptimised builds disagree: {} makes {} stops and ends with {}, the first reference {} and {}; \
+                 it is not deterministic, or reads what it should not",
+                reference.compiler,
+                summary.stops,
+                summary.outcome,
+                self.recording.len(),
+                self.outcome
+            )));
+        }
+        let mut counts: HashMap<KeyId, usize> = HashMap::new();
+        for (stop, key) in objections {
+            let count = counts.entry(key).or_default();
+            *count += 1;
+            if *count > TOO_MANY_OBJECTIONS {
+                self.dropped_leaves.insert(key);
+            } else {
+                self.dropped.insert((stop, key));
+            }
+        }
+        self.dropped_stops.extend(misplaced);
+        Ok(())
+    }
+
+    /// The true value of a leaf at a stop, if there is one to compare with.
+    pub fn value<'t>(&self, replay: &Replay<'t>, stop: u64, key: KeyId) -> Option<&'t Value> {
+        let value = replay.seen(key)?.value()?;
+        let stop = u32::try_from(stop).ok()?;
+        let comparable = is_comparable(value)
+            && !self.dropped_stops.contains(&stop)
+            && !self.dropped_leaves.contains(&key)
+            && !self.dropped.contains(&(stop, key));
+        comparable.then_some(value)
+    }
+}
+
+/// Pointers to the stack or heap mean nothing in another build.
+fn is_comparable(value: &Value) -> bool {
+    !matches!(
+        value,
+        Value::Pointer(PointerValue::Opaque(_) | PointerValue::Synthetic { .. })
+    )
+}
+
+/// Whether two builds show the same value; `None` when that cannot be told.
+pub fn same_value(a: &Value, b: &Value) -> Option<bool> {
+    match (a, b) {
+        (Value::Pointer(a), Value::Pointer(b)) => a.agrees(b),
+        // an enumeration may be signed in one compiler's eyes only
+        (Value::Signed(a), Value::Unsigned(b)) | (Value::Unsigned(b), Value::Signed(a)) => {
+            Some(i128::try_from(*b).is_ok_and(|b| *a == b))
+        }
+        (Value::Float { .. }, Value::Float { .. })
+        | (Value::Signed(_), Value::Signed(_))
+        | (Value::Unsigned(_), Value::Unsigned(_)) => Some(a == b),
+        _ => None,
+    }
+}
+
+/// The launch every build of a check gets: the same in all that could move a stack address.
+pub fn launch(executable: &Executable, program: &Program, settings: &Settings) -> Launch {
+    let mut launch = Launch::new(&executable.path, executable.directory.path());
+    launch.arguments = program.arguments.iter().map(Into::into).collect();
+    if !program.stdin.is_empty() {
+        launch.input = candor_tracer::Input::Bytes(program.stdin.clone());
+    }
+    launch.stdout = candor_tracer::Sink::Capture;
+    launch.limits = candor_toolchain::Limits::program().with_time(settings.time);
+    launch
+}
+
+pub(crate) fn options(settings: &Settings) -> TraceOptions {
+    TraceOptions {
+        site: candor_dwarf::SiteOptions {
+            globals: settings.globals,
+            leaf_cap: settings.leaf_cap,
+            all_frames: false,
+        },
+        max_stops: settings.max_stops,
+        ..TraceOptions::default()
+    }
+}
+
+fn record(
+    workshop: &Workshop<'_>,
+    program: &Program,
+    plan: &Plan,
+    executable: &Executable,
+    settings: &Settings,
+) -> Result<Truth, Error> {
+    let image = Image::open(&executable.path)?;
+    let filter = Filter {
+        plan,
+        image: &image,
+    };
+    let mut recorder = Recorder::new(&filter);
+    let launch = launch(executable, program, settings);
+    let summary = trace(
+        workshop.sandbox,
+        &image,
+        &launch,
+        &Mode::barrier(),
+        &options(settings),
+        &mut recorder,
+    )?;
+    match summary.outcome {
+        Outcome::Exited(_) | Outcome::StopLimit | Outcome::Enough => {}
+        // A program may end by a signal and still be a fine test: abort() is an ending like another.
+        Outcome::Signalled(_) => {}
+        other => return Err(Error::unfit(other.to_string())),
+    }
+    Ok(Truth {
+        recording: recorder.finish(),
+        outcome: summary.outcome,
+        stdout: summary.stdout,
+        dropped: HashSet::new(),
+        dropped_leaves: HashSet::new(),
+        dropped_stops: HashSet::new(),
+    })
+}
+
+/// Which leaves can be compared at all: visible by name, declared before the point.
+struct Filter<'a> {
+    plan: &'a Plan,
+    image: &'a Image,
+}
+
+impl Wanted for Filter<'_> {
+    fn wants(&self, point: Option<usize>, line: Line, leaf: &Leaf) -> bool {
+        if let Some(only) = &self.plan.only {
+            let shown = leaf.key.to_string();
+            let deeper = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+            if !shown.strip_prefix(only.as_str()).is_some_and(deeper) {
+                return false;
+            }
+        }
+        if leaf.key.function.is_none() || leaf.parameter {
+            return true;
+        }
+        match point.and_then(|point| self.plan.points().get(point)) {
+            Some(point) => self
+                .plan
+                .is_visible(point, &leaf.key.variable, leaf.key.decl_line.0),
+            None => leaf.key.decl_line < line,
+        }
+    }
+
+    fn point(&self, pc: Svma, line: Line) -> Option<usize> {
+        let row = self.image.line_at(pc).ok().flatten()?;
+        let point = self
+            .plan
+            .point_at(line.0, Some(row.column).filter(|column| *column > 0))?;
+        Some(point.id)
+    }
+}
+
+/// Observes another reference and notes where it differs.
+struct Opponent<'a> {
+    truth: &'a Truth,
+    replay: Replay<'a>,
+    places: HashMap<Svma, Vec<(usize, KeyId)>>,
+    objections: Vec<(u32, KeyId)>,
+    misplaced: Vec<u32>,
+}
+
+impl Observer for Opponent<'_> {
+    fn stop(&mut self, stop: &Stop<'_>) -> Continue {
+        let recording = &self.truth.recording;
+        if !self.replay.advance(stop.sequence) {
+            return Continue::No;
+        }
+        let number = stop.sequence as u32;
+        let (Some(site), Some((recorded, _))) = (stop.site, recording.site(stop.sequence)) else {
+            self.misplaced.push(number);
+            return Continue::Yes;
+        };
+        if site.line != Some(recorded.line) || site.function != recorded.function {
+            self.misplaced.push(number);
+            return Continue::Yes;
+        }
+        let leaves = self
+            .places
+            .entry(stop.pc)
+            .or_insert_with(|| shared_leaves(recording, site.leaves()));
+        for (index, key) in leaves {
+            let seen = stop.observations.get(*index);
+            let agrees = match (seen, self.replay.seen(*key)) {
+                (Some(Observation::Value(theirs)), Some(Observation::Value(ours))) => {
+                    same_value(theirs, ours) != Some(false)
+                }
+                // A reference that cannot show it has no opinion.
+                _ => true,
+            };
+            if !agrees {
+                self.objections.push((number, *key));
+            }
+        }
+        Continue::Yes
+    }
+}
+
+/// The leaves of another build's site that the recording knows: (place among the observations, key).
+pub(crate) fn shared_leaves(recording: &Recording, leaves: &[Leaf]) -> Vec<(usize, KeyId)> {
+    leaves
+        .iter()
+        .enumerate()
+        .filter(|(_, leaf)| leaf.key.depth == 0)
+        .filter_map(|(index, leaf)| Some((index, recording.id(&leaf.key)?)))
+        .collect()
+}

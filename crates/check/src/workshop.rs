@@ -1,0 +1,150 @@
+//! Building instrumented programs: compile, link with the prebuilt barrier, keep the result.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use candor_source::instrument::BARRIER_DEFINITION;
+use candor_toolchain::{
+    Build, Built, Compiler, JobDirectory, Limits, Program, Sandbox, Scratch, Stage,
+};
+
+use crate::Error;
+
+/// Where programs are built and run.
+#[derive(Debug)]
+pub struct Workshop<'a> {
+    /// Runs everything.
+    pub sandbox: &'a Sandbox,
+    /// Holds everything.
+    pub scratch: &'a Scratch,
+    /// The barrier's object, per compiler.
+    barriers: Mutex<BTreeMap<String, PathBuf>>,
+    objects: JobDirectory,
+}
+
+/// A built program. Its directory goes with it.
+#[derive(Debug)]
+pub struct Executable {
+    /// The program file.
+    pub path: PathBuf,
+    /// The directory it was built in and may write to.
+    pub directory: JobDirectory,
+}
+
+/// Built, or why not.
+pub type BuildResult = Result<Executable, String>;
+
+impl<'a> Workshop<'a> {
+    /// An empty workshop.
+    pub fn new(sandbox: &'a Sandbox, scratch: &'a Scratch) -> Result<Self, Error> {
+        Ok(Workshop {
+            sandbox,
+            scratch,
+            barriers: Mutex::default(),
+            objects: scratch.job()?,
+        })
+    }
+
+    /// Compiles `text` (as the file `program` is called) with `flags` and links it with the barrier.
+    pub fn build(
+        &self,
+        compiler: &Compiler,
+        program: &Program,
+        text: &str,
+        flags: &[String],
+    ) -> Result<BuildResult, Error> {
+        let barrier = self.barrier(compiler)?;
+        let directory = self.scratch.job()?;
+        let source = directory.write(&program.file_name(), text)?;
+        let mut all = vec!["-g".to_owned(), "-w".to_owned()];
+        all.extend(flags.iter().cloned());
+        all.extend(program.flags.iter().cloned());
+        let object = Build {
+            compiler,
+            stage: Stage::Object,
+            // relative: debug information should not carry scratch paths of varying length
+            inputs: vec![file_name(&source)],
+            flags: all,
+            output: "program.o".into(),
+        };
+        let limits = Limits::compiler();
+        let built = object.run(self.sandbox, directory.path(), &limits)?;
+        if !matches!(built, Built::Ok { .. }) {
+            return Ok(Err(built.describe()));
+        }
+        let link = Build {
+            compiler,
+            stage: Stage::Executable,
+            inputs: vec!["program.o".into(), barrier],
+            flags: link_flags(program),
+            output: "program".into(),
+        };
+        let linked = link.run(self.sandbox, directory.path(), &limits)?;
+        Ok(match linked.artefact() {
+            Some(path) => Ok(Executable {
+                path: path.to_owned(),
+                directory,
+            }),
+            None => Err(linked.describe()),
+        })
+    }
+
+    /// The barrier's object for `compiler`, built once.
+    fn barrier(&self, compiler: &Compiler) -> Result<PathBuf, Error> {
+        let mut known = self
+            .barriers
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(path) = known.get(&compiler.name) {
+            return Ok(path.clone());
+        }
+        let path = self.support_object(compiler, "barrier", BARRIER_DEFINITION, known.len())?;
+        known.insert(compiler.name.clone(), path.clone());
+        Ok(path)
+    }
+
+    /// Builds one of candor's own run-time parts.
+    pub fn support_object(
+        &self,
+        compiler: &Compiler,
+        what: &'static str,
+        text: &str,
+        number: usize,
+    ) -> Result<PathBuf, Error> {
+        let source = self.objects.write(&format!("{what}.c"), text)?;
+        let build = Build {
+            compiler,
+            stage: Stage::Object,
+            inputs: vec![file_name(&source)],
+            flags: vec!["-O0".into(), "-w".into()],
+            output: format!("{what}{number}.o"),
+        };
+        let built = build.run(self.sandbox, self.objects.path(), &Limits::compiler())?;
+        match built.artefact() {
+            Some(path) => Ok(path.to_owned()),
+            None => Err(candor_toolchain::Error::Support {
+                compiler: compiler.name.clone(),
+                what,
+                reason: built.describe(),
+            }
+            .into()),
+        }
+    }
+}
+
+/// Fixed addresses, and the libraries that the user's flags name.
+pub(crate) fn link_flags(program: &Program) -> Vec<String> {
+    let mut flags = vec!["-no-pie".to_owned()];
+    let for_linker = |flag: &&String| {
+        ["-l", "-L", "-pthread", "-Wl,", "-m"]
+            .iter()
+            .any(|prefix| flag.starts_with(prefix))
+    };
+    flags.extend(program.flags.iter().filter(for_linker).cloned());
+    flags
+}
+
+fn file_name(path: &Path) -> PathBuf {
+    path.file_name().map(PathBuf::from).unwrap_or_default()
+}

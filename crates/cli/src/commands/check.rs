@@ -1,0 +1,512 @@
+//! `candor check`: arguments, what they resolve to, and how a report looks on a terminal.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anstream::println;
+use anyhow::{Context as _, bail};
+use candor_check::{Finding, PointChoice, Progress, Report, Request, Settings, Toolset, Workshop};
+use candor_source::Clang;
+use candor_toolchain::build::quote;
+use candor_toolchain::{Compiler, Family, Gate, Program, discover};
+use candor_tracer::Debugger;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::Outcome;
+use crate::context::Context;
+use crate::table::Table;
+
+const EXAMPLES: &str = "\
+Examples:
+  candor check prog.c                                every compiler found, -Og -O1 -O2 -O3 -Os
+  candor check prog.c --cc clang-19 --cc gcc-12 -O2 --points all --json
+  candor check prog.c --cc clang-19 -O2 --at 6:c     one actionable program P<6,c>, the paper's way
+  candor check prog.c -O2 -- -DN=10 -Iinclude        flags for every compiler after --
+  candor check --binary app --reference app-O0       two builds of your own, line by line";
+
+/// Arguments of `candor check`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The C program
+    #[arg(required_unless_present = "binary", conflicts_with = "binary")]
+    file: Option<PathBuf>,
+
+    /// A compiler command; repeat for more (default: every gcc and clang found)
+    #[arg(long = "cc", value_name = "COMMAND")]
+    compilers: Vec<String>,
+
+    /// An optimisation level such as -O2 or -Og; repeat for more (default: g 1 2 3 s)
+    #[arg(short = 'O', value_name = "LEVEL")]
+    levels: Vec<String>,
+
+    /// Which points get a barrier: `all`, or a share such as 0.2
+    #[arg(long, value_name = "all|SHARE", default_value = "all")]
+    points: String,
+
+    /// One point and one variable: LINE:VARIABLE
+    #[arg(long, value_name = "LINE:VAR", conflicts_with = "points")]
+    at: Option<String>,
+
+    /// Decides which points a share takes
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Leave globals out
+    #[arg(long)]
+    no_globals: bool,
+
+    /// Also ask gdb and lldb where the debug information is right
+    #[arg(long)]
+    audit: bool,
+
+    /// Barrier calls looked at per run
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    max_stops: u64,
+
+    /// Seconds one run of the program may take
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+
+    /// Builds at a time (default: all cores)
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+
+    /// An argument for the program; repeat for more
+    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+    arguments: Vec<String>,
+
+    /// The program's standard input
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<PathBuf>,
+
+    /// Write each finding into DIR with everything to reproduce it without candor
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
+
+    /// An optimised executable built by you (with --reference)
+    #[arg(long, value_name = "FILE", requires = "reference")]
+    binary: Option<PathBuf>,
+
+    /// The same program built with -O0 -g (with --binary)
+    #[arg(long, value_name = "FILE", requires = "binary")]
+    reference: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Flags for every compiler
+    #[arg(last = true, value_name = "FLAGS")]
+    flags: Vec<String>,
+}
+
+/// Runs the check and prints what it found.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let context = Context::new()?;
+    let report = match (&args.file, &args.binary, &args.reference) {
+        (Some(file), _, _) => check_source(&args, &context, file)?,
+        (None, Some(binary), Some(reference)) => {
+            check_binaries(&args, &context, binary, reference)?
+        }
+        _ => bail!("give a C file, or --binary and --reference"),
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print(&report);
+    }
+    Ok(if report.findings.is_empty() {
+        Outcome::Nothing
+    } else {
+        Outcome::Found
+    })
+}
+
+fn settings(args: &Args, context: &Context) -> Settings {
+    let defaults = Settings::default();
+    Settings {
+        time: args
+            .timeout
+            .map(Duration::from_secs)
+            .or(context.config.timeout)
+            .unwrap_or(defaults.time),
+        globals: !args.no_globals,
+        max_stops: args.max_stops,
+        jobs: args.jobs.or(context.config.jobs).unwrap_or(defaults.jobs),
+        audit: args.audit,
+        ..defaults
+    }
+}
+
+fn debuggers(context: &Context) -> Vec<Debugger> {
+    // one of each kind: the newest, which comes last
+    let mut chosen: Vec<Debugger> = Vec::new();
+    for debugger in Debugger::discover(&context.sandbox) {
+        match chosen.iter_mut().find(|known| known.kind == debugger.kind) {
+            Some(known) => *known = debugger,
+            None => chosen.push(debugger),
+        }
+    }
+    chosen
+}
+
+fn check_source(args: &Args, context: &Context, file: &Path) -> anyhow::Result<Report> {
+    let mut program = Program::load(file)?;
+    program.flags.extend(absolute_flags(&args.flags)?);
+    program.arguments = args.arguments.clone();
+    if let Some(input) = &args.stdin {
+        program.stdin = std::fs::read(input)
+            .with_context(|| format!("cannot read standard input from {}", input.display()))?;
+    }
+    let choice = point_choice(args)?;
+    let clang = match &context.config.libclang {
+        Some(path) => Clang::load_from(path)?,
+        None => Clang::find()?,
+    };
+
+    let (found, _) = discover(&context.sandbox, &context.scratch)?;
+    let wanted = if args.compilers.is_empty() {
+        &context.config.compilers
+    } else {
+        &args.compilers
+    };
+    let mut given = Vec::new();
+    for command in wanted {
+        given.push(Compiler::probe(
+            &context.sandbox,
+            &context.scratch,
+            command,
+        )?);
+    }
+    let under_test: Vec<&Compiler> = if given.is_empty() {
+        let c_compiler = |c: &&Compiler| matches!(c.family, Family::Gcc | Family::Clang);
+        found.iter().filter(c_compiler).collect()
+    } else {
+        given.iter().collect()
+    };
+    if under_test.is_empty() {
+        bail!("no C compiler was found; `candor doctor` says how to get one");
+    }
+    let levels = levels(args, context);
+    let builds = under_test
+        .iter()
+        .flat_map(|compiler| levels.iter().map(|level| (*compiler, level.clone())))
+        .collect();
+
+    let gate = Gate::find(&found, &context.sandbox, &context.scratch)?.context(
+        "no clang with working sanitizers was found, so programs cannot be judged; \
+         install clang-19 and libclang-rt-19-dev",
+    )?;
+    let workshop = Workshop::new(&context.sandbox, &context.scratch)?;
+    let debuggers = debuggers(context);
+    let tools = Toolset {
+        workshop: &workshop,
+        clang: &clang,
+        compilers: &found,
+        gate,
+        debuggers: &debuggers,
+    };
+    let replay = |compiler: &Compiler, level: &str| replay(args, file, compiler, level);
+    let request = Request {
+        program: &program,
+        points: choice,
+        builds,
+        settings: settings(args, context),
+        replay: &replay,
+    };
+    let bar = progress_bar(args.json);
+    let report = candor_check::check(&tools, &request, &|progress| show(&bar, &progress));
+    bar.finish_and_clear();
+    let report = report?;
+    if let Some(directory) = &args.save {
+        let written = candor_check::save::save(&tools, &request, &report, directory)?;
+        for path in written {
+            anstream::eprintln!("saved {}", path.display());
+        }
+    }
+    Ok(report)
+}
+
+fn check_binaries(
+    args: &Args,
+    context: &Context,
+    binary: &Path,
+    reference: &Path,
+) -> anyhow::Result<Report> {
+    let debuggers = debuggers(context);
+    let input = match &args.stdin {
+        Some(input) => std::fs::read(input)
+            .with_context(|| format!("cannot read standard input from {}", input.display()))?,
+        None => Vec::new(),
+    };
+    let request = candor_check::lines::Request {
+        binary,
+        reference,
+        arguments: &args.arguments,
+        stdin: &input,
+        settings: settings(args, context),
+        debuggers: &debuggers,
+    };
+    Ok(candor_check::lines::check(
+        &context.sandbox,
+        &context.scratch,
+        &request,
+    )?)
+}
+
+fn levels(args: &Args, context: &Context) -> Vec<String> {
+    if !args.levels.is_empty() {
+        args.levels
+            .iter()
+            .map(|level| format!("-O{level}"))
+            .collect()
+    } else if !context.config.levels.is_empty() {
+        context.config.levels.clone()
+    } else {
+        ["-Og", "-O1", "-O2", "-O3", "-Os"]
+            .map(String::from)
+            .to_vec()
+    }
+}
+
+fn point_choice(args: &Args) -> anyhow::Result<PointChoice> {
+    if let Some(at) = &args.at {
+        let parsed = at.split_once(':').and_then(|(line, variable)| {
+            let line = line.parse().ok().filter(|line| *line > 0)?;
+            (!variable.is_empty()).then(|| (line, variable.to_owned()))
+        });
+        let Some((line, variable)) = parsed else {
+            bail!("--at takes LINE:VARIABLE, such as 6:c; got `{at}`");
+        };
+        return Ok(PointChoice::At { line, variable });
+    }
+    if args.points == "all" {
+        return Ok(PointChoice::All);
+    }
+    match args.points.parse::<f64>() {
+        Ok(fraction) if fraction > 0.0 && fraction <= 1.0 => Ok(PointChoice::Share {
+            fraction,
+            seed: args.seed,
+        }),
+        _ => bail!(
+            "--points takes `all` or a share above 0 and at most 1; got `{}`",
+            args.points
+        ),
+    }
+}
+
+/// Compilers run in a scratch directory, so relative directories in flags are made absolute.
+fn absolute_flags(flags: &[String]) -> anyhow::Result<Vec<String>> {
+    let here = std::env::current_dir().context("cannot tell the working directory")?;
+    let mut result = Vec::new();
+    let mut path_next = false;
+    for flag in flags {
+        if path_next {
+            result.push(here.join(flag).display().to_string());
+            path_next = false;
+            continue;
+        }
+        let attached = ["-I", "-L"]
+            .iter()
+            .find_map(|prefix| Some((*prefix, flag.strip_prefix(prefix)?)))
+            .filter(|(_, path)| !path.is_empty());
+        match attached {
+            Some((prefix, path)) => result.push(format!("{prefix}{}", here.join(path).display())),
+            None => {
+                path_next = ["-I", "-L", "-isystem", "-iquote", "-include", "-idirafter"]
+                    .contains(&flag.as_str());
+                result.push(flag.clone());
+            }
+        }
+    }
+    Ok(result)
+}
+
+fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String {
+    let mut words = vec![
+        "candor".to_owned(),
+        "check".into(),
+        quote(&file.display().to_string()),
+        "--cc".into(),
+        quote(&compiler.name),
+        level.to_owned(),
+    ];
+    if let Some(at) = &args.at {
+        words.extend(["--at".into(), quote(at)]);
+    } else if args.points != "all" {
+        words.extend(["--points".into(), quote(&args.points)]);
+        words.extend(["--seed".into(), args.seed.to_string()]);
+    }
+    for argument in &args.arguments {
+        words.extend(["--arg".into(), quote(argument)]);
+    }
+    if let Some(input) = &args.stdin {
+        words.extend(["--stdin".into(), quote(&input.display().to_string())]);
+    }
+    if !args.flags.is_empty() {
+        words.push("--".into());
+        words.extend(args.flags.iter().map(|flag| quote(flag)));
+    }
+    words.join(" ")
+}
+
+fn progress_bar(quiet: bool) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    // hidden by itself when standard error is not a terminal
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+fn show(bar: &ProgressBar, progress: &Progress) {
+    bar.set_message(match progress {
+        Progress::Judging => "sanitizers judge the program".to_owned(),
+        Progress::References => "reference builds".to_owned(),
+        Progress::Compared { done, total } => format!("builds compared: {done} of {total}"),
+        Progress::Confirming { suspects } => format!("confirming {suspects} suspects"),
+    });
+}
+
+fn print(report: &Report) {
+    let skipped: usize = report.skipped.values().sum();
+    println!(
+        "{}: {} points, {} stops{}",
+        report.program,
+        report.points,
+        report.stops,
+        if skipped > 0 {
+            format!(" ({skipped} places skipped: {})", reasons(&report.skipped))
+        } else {
+            String::new()
+        }
+    );
+    for note in &report.notes {
+        println!("note: {note}");
+    }
+    println!();
+    for group in grouped(&report.findings).into_values() {
+        print_group(&group);
+    }
+    let mut table = Table::new([
+        "compiler",
+        "level",
+        "equal",
+        "optimised out",
+        "wrong",
+        "ill-formed",
+        "unaligned",
+        "unreadable",
+    ])
+    .right_from(2);
+    for row in &report.summary {
+        let counts = &row.counts;
+        table.row([
+            row.compiler.clone(),
+            row.level.clone(),
+            counts.equal.to_string(),
+            counts.optimised_out.to_string(),
+            counts.wrong.to_string(),
+            counts.ill_formed.to_string(),
+            counts.unaligned.to_string(),
+            counts.unreadable.to_string(),
+        ]);
+    }
+    println!("{table}");
+    for row in &report.summary {
+        if let Some(note) = &row.note {
+            println!("{} {}: {note}", row.compiler, row.level);
+        }
+    }
+    for open in &report.undecided {
+        println!(
+            "undecided: `{}` at line {} ({} {}): {}",
+            open.variable, open.line, open.compiler, open.level, open.reason
+        );
+    }
+    match report.findings.len() {
+        0 => println!("nothing found"),
+        1 => println!("1 finding"),
+        count => println!("{count} findings"),
+    }
+}
+
+fn reasons(skipped: &BTreeMap<String, usize>) -> String {
+    let parts: Vec<String> = skipped
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(reason, count)| format!("{reason} {count}"))
+        .collect();
+    parts.join(", ")
+}
+
+type GroupKey = (String, Option<String>, String, u32);
+
+/// The same variable in several builds reads as one matter.
+fn grouped(findings: &[Finding]) -> BTreeMap<GroupKey, Vec<&Finding>> {
+    let mut groups: BTreeMap<GroupKey, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        let key = (
+            finding.kind.to_string(),
+            finding.function.clone(),
+            finding.variable.clone(),
+            finding.line,
+        );
+        groups.entry(key).or_default().push(finding);
+    }
+    groups
+}
+
+fn print_group(group: &[&Finding]) {
+    let Some(first) = group.first() else { return };
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    let place = match &first.function {
+        Some(function) => format!("in {function}"),
+        None => "(global)".to_owned(),
+    };
+    println!(
+        "{red}{}{red:#}: `{}` {place}, line {}, visit {} of {}",
+        first.kind, first.variable, first.line, first.visit, first.visits
+    );
+    if !first.source_line.is_empty() {
+        println!("  {:>5} | {}", first.line, first.source_line);
+    }
+    println!("        true value {}", first.expected);
+    for finding in group {
+        println!(
+            "        {} {} shows {}   [{}]",
+            finding.compiler, finding.level, finding.shown, finding.location
+        );
+        let said: Vec<String> = finding
+            .debuggers
+            .iter()
+            .map(|(name, text)| format!("{name}: {text}"))
+            .collect();
+        println!(
+            "            confirmed by {} ({})",
+            finding.confirmed_by.join(", "),
+            said.join("; ")
+        );
+        if finding.blame != finding.compiler {
+            println!("            to blame: {}", finding.blame);
+        }
+        let elsewhere: Vec<String> = finding
+            .places
+            .iter()
+            .filter(|place| place.line != finding.line)
+            .take(8)
+            .map(|place| format!("line {} ({}x)", place.line, place.visits))
+            .collect();
+        if !elsewhere.is_empty() {
+            println!("            also at {}", elsewhere.join(", "));
+        }
+        println!("            replay: {}", finding.replay);
+    }
+    println!();
+}
