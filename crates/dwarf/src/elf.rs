@@ -269,8 +269,7 @@ impl File {
 
 /// Removes what compilers add: `x.0` (gcc) and `f.x` (clang) are the `x` inside a function, `f.isra.0` is `f`.
 fn source_name(symbol: &str, kind: SymbolKind) -> &str {
-    const ADDED: [&str; 8] = ["lto_priv", "llvm", "constprop", "isra", "part", "cold", "body", "local"];
-    let is_added = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit()) || ADDED.contains(part);
+    let is_added = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit()) || ["lto_priv", "llvm"].contains(part);
     let mut parts = symbol.split('.').filter(|part| !is_added(part));
     let name = if kind == SymbolKind::Function { parts.next() } else { parts.last() };
     name.unwrap_or(symbol)
@@ -317,7 +316,8 @@ mod tests {
         assert_eq!(name("main.counter"), "counter");
         assert_eq!(name("main.counter.3"), "counter");
         assert_eq!(name("g.lto_priv.0"), "g");
-        assert_eq!(name(".12"), "");
+        assert_eq!(name("main.local"), "local");
+        assert_eq!(name(".12"), ".12");
         assert_eq!(source_name("f.constprop.0.isra.0", SymbolKind::Function), "f");
     }
 }

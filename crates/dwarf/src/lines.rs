@@ -101,12 +101,15 @@ impl LineTable {
         Ok(table)
     }
 
-    /// The row that covers an address: of several at one address the last.
+    /// The row that covers an address: of several at one address the last statement, or the last if there is none. This
+    /// is also what gdb shows.
     pub(crate) fn at(&self, pc: u64) -> Option<LineRow> {
         let after = self.sequences.partition_point(|sequence| sequence.start <= pc);
         let sequence = self.sequences[..after].iter().rev().take(64).find(|sequence| pc < sequence.end)?;
         let after = sequence.rows.partition_point(|row| row.pc <= pc);
-        let row = sequence.rows.get(after.checked_sub(1)?)?;
+        let last = sequence.rows.get(after.checked_sub(1)?)?;
+        let mut here = sequence.rows[..after].iter().rev().take_while(|row| row.pc == last.pc);
+        let row = here.find(|row| row.is_stmt && row.line != 0).unwrap_or(last);
         Some(LineRow {
             pc: Svma(row.pc),
             file: self.files.get(&row.file).map_or_else(|| Arc::from(""), |(path, _)| path.clone()),
