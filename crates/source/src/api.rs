@@ -96,6 +96,8 @@ api! {
     clang_Cursor_getStorageClass(CXCursor) -> CX_StorageClass;
     clang_Cursor_isFunctionInlined(CXCursor) -> c_uint;
     clang_Cursor_isVariadic(CXCursor) -> c_uint;
+    clang_Cursor_getNumArguments(CXCursor) -> c_int;
+    clang_Cursor_getArgument(CXCursor, c_uint) -> CXCursor;
     clang_getCursorTLSKind(CXCursor) -> CXTLSKind;
     clang_getCursorType(CXCursor) -> CXType;
     clang_getCursorResultType(CXCursor) -> CXType;
@@ -282,6 +284,18 @@ impl<'api> Tu<'api> {
             clang_sys::CXChildVisit_Continue
         });
         children
+    }
+
+    /// The parameters of a function. Not all its `ParmDecl` children: those of the function that a returned
+    /// pointer points to are children, too.
+    pub fn parameters(&self, function: Cursor) -> Vec<Cursor> {
+        // SAFETY: the cursor belongs to this unit, and the indices are below the count.
+        unsafe {
+            let count = (self.api.clang_Cursor_getNumArguments)(function);
+            (0..u32::try_from(count).unwrap_or(0))
+                .map(|index| (self.api.clang_Cursor_getArgument)(function, index))
+                .collect()
+        }
     }
 
     /// Visits the tree below `cursor`; `see` answers with a `CXChildVisit_*` constant.

@@ -141,10 +141,8 @@ impl Walker<'_> {
         });
         let scope = self.open_scope(0);
         let mut parameters = Vec::new();
-        for child in tu.children(cursor) {
-            if tu.kind(child) == CXCursor_ParmDecl {
-                parameters.extend(self.declare_variable(child, scope, Some(id)));
-            }
+        for parameter in tu.parameters(cursor) {
+            parameters.extend(self.declare_variable(parameter, scope, Some(id)));
         }
         let is_old_style = self.parameters_end_with_semicolon(cursor);
         if let Some(function) = self.functions.get_mut(id) {
@@ -156,11 +154,8 @@ impl Walker<'_> {
 
     /// `int f(a) int a; {`: clang gives such a function a prototype type, so its text must tell.
     fn parameters_end_with_semicolon(&self, function: Cursor) -> bool {
-        let parameters = self.tu.children(function).into_iter();
-        let last = parameters
-            .filter(|child| self.tu.kind(*child) == CXCursor_ParmDecl)
-            .map(|parameter| self.span(parameter).end)
-            .max();
+        let parameters = self.tu.parameters(function).into_iter();
+        let last = parameters.map(|parameter| self.span(parameter).end).max();
         last.is_some_and(|end| self.rest(skip_blank(&self.text, end)).starts_with(';'))
     }
 

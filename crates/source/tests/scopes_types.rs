@@ -71,7 +71,8 @@ fn scopes_and_shadows() {
 fn a_name_is_visible_in_its_own_initialiser_and_case_blocks_are_scopes() {
     let rows = visible(
         "int f(int a) { int b = ({ int c = 1; P(0); c; }); switch (a) { int z; case 1: { int q; P(1); } P(2); } return b; }\n\
-         int k(a, b) int a; char *b; { P(3); return 0; }\n",
+         int k(a, b) int a; char *b; { P(3); return 0; }\n\
+         int (*r(int a, int b))(int c, int d) { P(4); return 0; }\n",
     );
     assert_eq!(
         rows,
@@ -79,7 +80,8 @@ fn a_name_is_visible_in_its_own_initialiser_and_case_blocks_are_scopes() {
             vec!["c:1", "b:1", "a:1"],
             vec!["q:1", "z:1", "b:1", "a:1"],
             vec!["z:1", "b:1", "a:1"],
-            vec!["a:2", "b:2"]
+            vec!["a:2", "b:2"],
+            vec!["a:3", "b:3"]
         ]
     );
 }
