@@ -1,20 +1,101 @@
-//! What kind of statement it is, and what stands between it and the one before.
+//! One statement: whether there is a point before it, what kind it is, and what stands between it and the one
+//! before.
 
 // libclang's constants keep libclang's names.
 #![allow(non_upper_case_globals)]
 
 use std::ops::Range;
+use std::path::Path;
 
 use clang_sys::*;
 
 use crate::api::Cursor;
 use crate::text::{skip_blank, without_comments};
-use crate::unit::{ExpressionKind, SkipReason, StatementKind};
-use crate::walk::Walker;
+use crate::unit::{ExpressionKind, Point, SkipReason, StatementKind};
+use crate::walk::{Around, Walker};
 
 impl Walker<'_> {
+    /// A point before `statement`, or why there is none. `gap` is where the statement before it ended.
+    pub fn consider(
+        &mut self,
+        statement: Cursor,
+        around: Around,
+        gap: Option<usize>,
+    ) -> Result<Point, SkipReason> {
+        let tu = self.tu;
+        let start = tu.extent(statement).0;
+        let place = tu.place(start);
+        if !tu.is_written_in_main(start) {
+            return Err(if tu.is_main(place.file) {
+                SkipReason::MacroExpansion
+            } else {
+                SkipReason::IncludedFile
+            });
+        }
+        if let Some(function) = self.functions.get(around.function) {
+            if function.is_naked() {
+                return Err(SkipReason::NakedFunction);
+            }
+            if function.is_pure() {
+                return Err(SkipReason::PureFunction);
+            }
+        }
+        let mut span = self.span(statement);
+        let kind = match tu.kind(statement) {
+            CXCursor_LabelStmt => return Err(SkipReason::LabelledStatement),
+            CXCursor_CaseStmt | CXCursor_DefaultStmt => return Err(SkipReason::CaseStatement),
+            // An attribute and the statement it is about.
+            CXCursor_UnexposedStmt => return Err(SkipReason::Attribute),
+            _ => self
+                .statement_kind(statement, &span)
+                .ok_or(SkipReason::Pragma)?,
+        };
+        if kind == StatementKind::Declaration {
+            if self.rest(span.start).starts_with("__label__") {
+                return Err(SkipReason::LocalLabel);
+            }
+            if self.c89 {
+                return Err(SkipReason::Declaration);
+            }
+        }
+        let line_start = self
+            .slice(&(0..span.start))
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
+        let gap = gap.filter(|gap| *gap <= span.start).unwrap_or(line_start);
+        if let Some(reason) = attached(self.slice(&(gap..span.start))) {
+            return Err(reason);
+        }
+        let semicolon = skip_blank(&self.text, span.end);
+        let has_semicolon = matches!(
+            kind,
+            StatementKind::Declaration | StatementKind::Compound | StatementKind::Null
+        ) || self.slice(&span).ends_with('}');
+        if !has_semicolon && self.rest(semicolon).starts_with(';') {
+            span.end = semicolon + 1;
+        }
+        let (debug_file, debug_line) = self.debug_place(start, place.line);
+        Ok(Point {
+            id: self.points.points.len(),
+            line: place.line,
+            column: place.column,
+            debug_line,
+            debug_file: debug_file.filter(|file| Path::new(file) != self.path),
+            offset: span.start,
+            function: around.function,
+            statement: kind,
+            span,
+            depth: around.depth,
+            loop_depth: around.loops,
+            breakable_depth: around.breakables,
+            in_statement_expression: around.in_statement_expression,
+            scope: around.scope,
+            order: self.tick(),
+        })
+    }
+
     /// The kind of a statement that has neither label nor attribute; `None` for what is none of C's (OpenMP).
-    pub fn statement_kind(&self, statement: Cursor, span: &Range<usize>) -> Option<StatementKind> {
+    fn statement_kind(&self, statement: Cursor, span: &Range<usize>) -> Option<StatementKind> {
         Some(match self.tu.kind(statement) {
             CXCursor_IfStmt => StatementKind::If,
             CXCursor_ForStmt => StatementKind::For,
@@ -66,7 +147,7 @@ impl Walker<'_> {
 }
 
 /// Whether something between two statements belongs to the second, so that nothing may come between.
-pub fn attached(gap: &str) -> Option<SkipReason> {
+fn attached(gap: &str) -> Option<SkipReason> {
     if gap
         .bytes()
         .all(|byte| byte.is_ascii_whitespace() || byte == b';')

@@ -16,10 +16,9 @@ use clang_sys::*;
 
 use crate::api::{Cursor, Tu};
 use crate::error::Error;
-use crate::statement::attached;
-use crate::text::{has_line_directives, may_have_statement_expressions, skip_blank};
+use crate::text::{has_line_directives, may_have_statement_expressions};
 use crate::types_from_clang::TypeReader;
-use crate::unit::{Function, Point, Points, Scope, SkipReason, StatementKind, Unit, Variable};
+use crate::unit::{Function, Points, Scope, SkipReason, Unit, Variable};
 
 /// `else if` chains nest, too; far beyond what people and generators write.
 const MAX_NESTING: u32 = 20_000;
@@ -40,15 +39,15 @@ const RETURNS_TWICE: [&str; 8] = [
 pub struct Walker<'tu> {
     pub tu: &'tu Tu<'tu>,
     pub text: String,
-    path: &'tu Path,
+    pub path: &'tu Path,
     pub types: TypeReader<'tu>,
     pub functions: Vec<Function>,
     pub variables: Vec<Variable>,
     pub scopes: Vec<Scope>,
     pub order: u32,
-    points: Points,
+    pub points: Points,
     /// Whether declarations must come first in a block.
-    c89: bool,
+    pub c89: bool,
     line_directives: bool,
     look_for_blocks: bool,
     returns_twice: Vec<String>,
@@ -58,14 +57,14 @@ pub struct Walker<'tu> {
 
 /// What is around a statement.
 #[derive(Clone, Copy)]
-struct Around {
-    function: usize,
-    scope: usize,
-    depth: u32,
-    nesting: u32,
-    loops: u32,
-    breakables: u32,
-    in_statement_expression: bool,
+pub struct Around {
+    pub function: usize,
+    pub scope: usize,
+    pub depth: u32,
+    pub nesting: u32,
+    pub loops: u32,
+    pub breakables: u32,
+    pub in_statement_expression: bool,
 }
 
 /// What a block is the body of.
@@ -251,85 +250,6 @@ impl<'tu> Walker<'tu> {
             reachable |= tu.is_statement(statement_kind) && statement_kind != CXCursor_DeclStmt;
             gap = Some(self.span(statement).end);
         }
-    }
-
-    /// A point before `statement`, or why there is none. `gap` is where the statement before it ended.
-    fn consider(
-        &mut self,
-        statement: Cursor,
-        around: Around,
-        gap: Option<usize>,
-    ) -> Result<Point, SkipReason> {
-        let tu = self.tu;
-        let start = tu.extent(statement).0;
-        let place = tu.place(start);
-        if !tu.is_written_in_main(start) {
-            return Err(if tu.is_main(place.file) {
-                SkipReason::MacroExpansion
-            } else {
-                SkipReason::IncludedFile
-            });
-        }
-        if let Some(function) = self.functions.get(around.function) {
-            if function.is_naked() {
-                return Err(SkipReason::NakedFunction);
-            }
-            if function.is_pure() {
-                return Err(SkipReason::PureFunction);
-            }
-        }
-        let mut span = self.span(statement);
-        let kind = match tu.kind(statement) {
-            CXCursor_LabelStmt => return Err(SkipReason::LabelledStatement),
-            CXCursor_CaseStmt | CXCursor_DefaultStmt => return Err(SkipReason::CaseStatement),
-            // An attribute and the statement it is about.
-            CXCursor_UnexposedStmt => return Err(SkipReason::Attribute),
-            _ => self
-                .statement_kind(statement, &span)
-                .ok_or(SkipReason::Pragma)?,
-        };
-        if kind == StatementKind::Declaration {
-            if self.rest(span.start).starts_with("__label__") {
-                return Err(SkipReason::LocalLabel);
-            }
-            if self.c89 {
-                return Err(SkipReason::Declaration);
-            }
-        }
-        let line_start = self
-            .slice(&(0..span.start))
-            .rfind('\n')
-            .map_or(0, |at| at + 1);
-        let gap = gap.filter(|gap| *gap <= span.start).unwrap_or(line_start);
-        if let Some(reason) = attached(self.slice(&(gap..span.start))) {
-            return Err(reason);
-        }
-        let semicolon = skip_blank(&self.text, span.end);
-        let has_semicolon = matches!(
-            kind,
-            StatementKind::Declaration | StatementKind::Compound | StatementKind::Null
-        ) || self.slice(&span).ends_with('}');
-        if !has_semicolon && self.rest(semicolon).starts_with(';') {
-            span.end = semicolon + 1;
-        }
-        let (debug_file, debug_line) = self.debug_place(start, place.line);
-        Ok(Point {
-            id: self.points.points.len(),
-            line: place.line,
-            column: place.column,
-            debug_line,
-            debug_file: debug_file.filter(|file| Path::new(file) != self.path),
-            offset: span.start,
-            function: around.function,
-            statement: kind,
-            span,
-            depth: around.depth,
-            loop_depth: around.loops,
-            breakable_depth: around.breakables,
-            in_statement_expression: around.in_statement_expression,
-            scope: around.scope,
-            order: self.tick(),
-        })
     }
 
     /// Descends into a statement, for the blocks and declarations in it.
