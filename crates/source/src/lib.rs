@@ -10,7 +10,7 @@
 //! 3. `walk`, `statement`, `declare`, `types_from_clang`: parse, then one walk over the main file's function bodies that
 //!    collects scopes, variables, types, and the points: the places before a statement where a statement
 //!    can be put. This is the pre-processing of paper 000 §4.1 (the set V_s of each location s).
-//! 4. [`unit`], [`types`]: what the walk found, and the questions it answers ([`Unit::visible_at`]).
+//! 4. [`mod@unit`], [`types`]: what the walk found, and the questions it answers ([`Unit::visible_at`]).
 //! 5. [`edit`]: insertions, replacements and deletions on the original text.
 //! 6. [`instrument`]: barriers (line augmentation, paper 000 §4.3), print statements (shadow programs, §4.2).
 //!
