@@ -3,13 +3,16 @@
 
 use std::sync::OnceLock;
 
-use gimli::{BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, RegisterRule, UnwindContext, UnwindSection};
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, RegisterRule, UnwindContext,
+    UnwindSection,
+};
 
+use crate::Error;
 use crate::elf::{File, Slice};
 use crate::expression::{Decoder, Program, budget};
 use crate::tree::Damage;
 use crate::units::Units;
-use crate::Error;
 
 /// Frame descriptions in one file.
 const MAX_DESCRIPTIONS: usize = 20_000_000;
@@ -72,7 +75,12 @@ impl Frames {
             .set_eh_frame(file.section_address(".eh_frame"))
             .set_text(file.section_address(".text"))
             .set_got(file.section_address(".got"));
-        Ok(Frames { eh_frame, debug_frame, bases, index: OnceLock::new() })
+        Ok(Frames {
+            eh_frame,
+            debug_frame,
+            bases,
+            index: OnceLock::new(),
+        })
     }
 
     fn index(&self) -> &[Description] {
@@ -86,14 +94,31 @@ impl Frames {
     }
 
     /// Damage ends the list: what was read before it stays.
-    fn collect<S: UnwindSection<Slice>>(&self, section: &S, in_debug_frame: bool, index: &mut Vec<Description>) {
+    fn collect<S: UnwindSection<Slice>>(
+        &self,
+        section: &S,
+        in_debug_frame: bool,
+        index: &mut Vec<Description>,
+    ) {
         let mut entries = section.entries(&self.bases);
         while let Ok(Some(entry)) = entries.next() {
-            let CieOrFde::Fde(partial) = entry else { continue };
-            let Ok(description) = partial.parse(S::cie_from_offset) else { continue };
+            let CieOrFde::Fde(partial) = entry else {
+                continue;
+            };
+            let Ok(description) = partial.parse(S::cie_from_offset) else {
+                continue;
+            };
             let (start, length) = (description.initial_address(), description.len());
-            if let (Some(end), true) = (start.checked_add(length), start != 0 && index.len() < MAX_DESCRIPTIONS) {
-                index.push(Description { start, end, offset: description.offset(), in_debug_frame });
+            if let (Some(end), true) = (
+                start.checked_add(length),
+                start != 0 && index.len() < MAX_DESCRIPTIONS,
+            ) {
+                index.push(Description {
+                    start,
+                    end,
+                    offset: description.offset(),
+                    in_debug_frame,
+                });
             }
         }
     }
@@ -102,26 +127,59 @@ impl Frames {
     pub(crate) fn row(&self, units: &Units, pc: u64) -> Result<Option<Row>, Damage> {
         let index = self.index();
         let after = index.partition_point(|description| description.start <= pc);
-        let Some(found) = index[..after].iter().rev().take(64).find(|description| pc < description.end) else { return Ok(None) };
+        let Some(found) = index[..after]
+            .iter()
+            .rev()
+            .take(64)
+            .find(|description| pc < description.end)
+        else {
+            return Ok(None);
+        };
         if found.in_debug_frame {
-            self.row_in(&self.debug_frame, gimli::DebugFrameOffset(found.offset), units, pc)
+            self.row_in(
+                &self.debug_frame,
+                gimli::DebugFrameOffset(found.offset),
+                units,
+                pc,
+            )
         } else {
-            self.row_in(&self.eh_frame, gimli::EhFrameOffset(found.offset), units, pc)
+            self.row_in(
+                &self.eh_frame,
+                gimli::EhFrameOffset(found.offset),
+                units,
+                pc,
+            )
         }
     }
 
-    fn row_in<S: UnwindSection<Slice>>(&self, section: &S, offset: S::Offset, units: &Units, pc: u64) -> Result<Option<Row>, Damage> {
+    fn row_in<S: UnwindSection<Slice>>(
+        &self,
+        section: &S,
+        offset: S::Offset,
+        units: &Units,
+        pc: u64,
+    ) -> Result<Option<Row>, Damage> {
         let description = section.fde_from_offset(&self.bases, offset, S::cie_from_offset)?;
         let mut context = UnwindContext::new();
         let row = description.unwind_info_for_address(section, &self.bases, &mut context, pc)?;
         let encoding = description.cie().encoding();
         let budget = budget();
-        let decoder = Decoder { units, unit: None, encoding, pc, calls: 0, budget: &budget };
+        let decoder = Decoder {
+            units,
+            unit: None,
+            encoding,
+            pc,
+            calls: 0,
+            budget: &budget,
+        };
         let program = |expression: &gimli::UnwindExpression<usize>| {
             Ok::<Program, Damage>(decoder.decode(expression.get(section)?.0))
         };
         let cfa = match row.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => Cfa::Register { register: register.0, offset: *offset },
+            CfaRule::RegisterAndOffset { register, offset } => Cfa::Register {
+                register: register.0,
+                offset: *offset,
+            },
             CfaRule::Expression(expression) => Cfa::Program(program(expression)?),
         };
         let mut rules = Vec::new();
@@ -138,6 +196,10 @@ impl Frames {
             };
             rules.push((register.0, rule));
         }
-        Ok(Some(Row { cfa, rules, return_address: description.cie().return_address_register().0 }))
+        Ok(Some(Row {
+            cfa,
+            rules,
+            return_address: description.cie().return_address_register().0,
+        }))
     }
 }

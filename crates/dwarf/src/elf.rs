@@ -101,10 +101,15 @@ unsafe fn stretch(bytes: &[u8]) -> &'static [u8] {
 
 impl File {
     pub(crate) fn open(path: &Path) -> Result<File, Error> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
+        let io = |source| Error::Io {
+            path: path.to_owned(),
+            source,
+        };
         let file = std::fs::File::open(path).map_err(io)?;
         if file.metadata().map_err(io)?.is_dir() {
-            return Err(Error::NotElf { met: "a directory".into() });
+            return Err(Error::NotElf {
+                met: "a directory".into(),
+            });
         }
         // SAFETY: a private mapping of a build that nobody rewrites while candor looks at it; the same assumption that
         // debuggers make of the programs they map.
@@ -122,13 +127,18 @@ impl File {
 
     /// A `.dwo` file: an object file whose debug sections need no relocation.
     pub(crate) fn open_object(path: &Path) -> Result<File, Error> {
-        let bytes = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let bytes = std::fs::read(path).map_err(|source| Error::Io {
+            path: path.to_owned(),
+            source,
+        })?;
         File::parse(Storage::Owned(bytes))
     }
 
     fn new(storage: Storage) -> Result<File, Error> {
         if check_header(storage.bytes())? == object::elf::ET_REL.0 {
-            return Err(Error::NotElf { met: "an object file that is not linked yet".into() });
+            return Err(Error::NotElf {
+                met: "an object file that is not linked yet".into(),
+            });
         }
         File::parse(storage)
     }
@@ -137,8 +147,15 @@ impl File {
         check_header(storage.bytes())?;
         // SAFETY: the bytes are in a mapping or a vector that is never touched again and that moves into the result.
         let bytes = unsafe { stretch(storage.bytes()) };
-        let elf = Elf::parse(bytes).map_err(|error| Error::NotElf { met: format!("a damaged ELF file ({error})") })?;
-        Ok(File { elf, symbols: OnceLock::new(), unpacked: Vec::new(), storage })
+        let elf = Elf::parse(bytes).map_err(|error| Error::NotElf {
+            met: format!("a damaged ELF file ({error})"),
+        })?;
+        Ok(File {
+            elf,
+            symbols: OnceLock::new(),
+            unpacked: Vec::new(),
+            storage,
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -170,13 +187,21 @@ impl File {
     }
 
     fn find(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>, Error> {
-        let Some(section) = self.elf.section_by_name(name) else { return Ok(None) };
+        let Some(section) = self.elf.section_by_name(name) else {
+            return Ok(None);
+        };
         let damaged = |error: object::Error| Error::malformed(format!("section {name}"), error);
         let range = section.compressed_file_range().map_err(damaged)?;
         if range.format != CompressionFormat::None {
-            let limit = range.compressed_size.saturating_mul(MAX_EXPANSION).saturating_add(4096);
+            let limit = range
+                .compressed_size
+                .saturating_mul(MAX_EXPANSION)
+                .saturating_add(4096);
             if range.uncompressed_size > limit {
-                return Err(Error::TooLarge { what: format!("compressed section {name}"), limit });
+                return Err(Error::TooLarge {
+                    what: format!("compressed section {name}"),
+                    limit,
+                });
             }
         }
         section.uncompressed_data().map(Some).map_err(damaged)
@@ -184,7 +209,9 @@ impl File {
 
     /// Where a section is loaded.
     pub(crate) fn section_address(&self, name: &str) -> u64 {
-        self.elf.section_by_name(name).map_or(0, |section| section.address())
+        self.elf
+            .section_by_name(name)
+            .map_or(0, |section| section.address())
     }
 
     pub(crate) fn has_section(&self, name: &str) -> bool {
@@ -206,7 +233,11 @@ impl File {
     /// How far below the thread pointer the program's own thread-local block starts (x86-64, variant II).
     pub(crate) fn tls_block(&self) -> Option<u64> {
         let endian = self.elf.endian();
-        let header = self.elf.elf_program_headers().iter().find(|h| h.p_type(endian) == object::elf::PT_TLS)?;
+        let header = self
+            .elf
+            .elf_program_headers()
+            .iter()
+            .find(|h| h.p_type(endian) == object::elf::PT_TLS)?;
         let align = header.p_align(endian).max(1);
         header.p_memsz(endian).checked_next_multiple_of(align)
     }
@@ -225,22 +256,36 @@ impl File {
                     object::SymbolKind::Tls => SymbolKind::ThreadLocal,
                     _ => SymbolKind::Other,
                 };
-                let found = Symbol { address: Svma(symbol.address()), size: symbol.size(), kind };
+                let found = Symbol {
+                    address: Svma(symbol.address()),
+                    size: symbol.size(),
+                    kind,
+                };
                 if symbol.is_global() {
                     table.by_name.insert(name, found);
                 } else {
                     table.by_name.entry(name).or_insert(found);
                 }
                 if matches!(kind, SymbolKind::Function | SymbolKind::Object) && symbol.size() > 0 {
-                    table.by_address.push(Extent { start: symbol.address(), size: symbol.size(), name, kind, index: 0 });
+                    table.by_address.push(Extent {
+                        start: symbol.address(),
+                        size: symbol.size(),
+                        name,
+                        kind,
+                        index: 0,
+                    });
                 }
             }
-            table.by_address.sort_by_key(|extent| (extent.start, std::cmp::Reverse(extent.size), extent.name));
+            table
+                .by_address
+                .sort_by_key(|extent| (extent.start, std::cmp::Reverse(extent.size), extent.name));
             table.by_address.dedup_by_key(|extent| extent.start);
             for (index, extent) in (0..).zip(&mut table.by_address) {
                 extent.index = index;
                 let name = source_name(extent.name, extent.kind);
-                table.source_names.push((Arc::from(name), name != extent.name));
+                table
+                    .source_names
+                    .push((Arc::from(name), name != extent.name));
             }
             table
         })
@@ -253,25 +298,40 @@ impl File {
     /// The name that a symbol has in the source, and whether the symbol's own differs.
     pub(crate) fn source_name(&self, extent: Extent) -> (Arc<str>, bool) {
         let names = &self.table().source_names;
-        names.get(extent.index as usize).cloned().unwrap_or_else(|| (Arc::from(extent.name), false))
+        names
+            .get(extent.index as usize)
+            .cloned()
+            .unwrap_or_else(|| (Arc::from(extent.name), false))
     }
 
     /// The symbol that an address is in, and the one that ends there.
     pub(crate) fn extents_at(&self, at: u64) -> (Option<Extent>, Option<Extent>) {
         let extents = &self.table().by_address;
         let after = extents.partition_point(|extent| extent.start <= at);
-        let inside = extents[..after].last().copied().filter(|extent| at - extent.start < extent.size);
+        let inside = extents[..after]
+            .last()
+            .copied()
+            .filter(|extent| at - extent.start < extent.size);
         let before = extents.partition_point(|extent| extent.start < at);
-        let ending = extents[..before].last().copied().filter(|extent| at - extent.start == extent.size);
+        let ending = extents[..before]
+            .last()
+            .copied()
+            .filter(|extent| at - extent.start == extent.size);
         (inside, ending)
     }
 }
 
 /// Removes what compilers add: `x.0` (gcc) and `f.x` (clang) are the `x` inside a function, `f.isra.0` is `f`.
 fn source_name(symbol: &str, kind: SymbolKind) -> &str {
-    let is_added = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit()) || ["lto_priv", "llvm"].contains(part);
+    let is_added = |part: &&str| {
+        part.bytes().all(|byte| byte.is_ascii_digit()) || ["lto_priv", "llvm"].contains(part)
+    };
     let mut parts = symbol.split('.').filter(|part| !is_added(part));
-    let name = if kind == SymbolKind::Function { parts.next() } else { parts.last() };
+    let name = if kind == SymbolKind::Function {
+        parts.next()
+    } else {
+        parts.next_back()
+    };
     name.unwrap_or(symbol)
 }
 
@@ -286,22 +346,37 @@ fn check_header(bytes: &[u8]) -> Result<u16, Error> {
     if !bytes.starts_with(&elf::ELFMAG) {
         return not_elf(match bytes {
             [b'#', b'!', ..] => "a script".into(),
-            _ => format!("a file that starts with {:02x?}", &bytes[..bytes.len().min(4)]),
+            _ => format!(
+                "a file that starts with {:02x?}",
+                &bytes[..bytes.len().min(4)]
+            ),
         });
     }
-    let Some(header) = bytes.get(..64) else { return not_elf(format!("a damaged ELF file of {} bytes", bytes.len())) };
+    let Some(header) = bytes.get(..64) else {
+        return not_elf(format!("a damaged ELF file of {} bytes", bytes.len()));
+    };
     let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
     if header[4] != elf::ELFCLASS64.0 {
-        return Err(Error::WrongMachine { met: "a 32-bit ELF file".into() });
+        return Err(Error::WrongMachine {
+            met: "a 32-bit ELF file".into(),
+        });
     }
     if header[5] != elf::ELFDATA2LSB.0 {
-        return Err(Error::WrongMachine { met: "a big-endian ELF file".into() });
+        return Err(Error::WrongMachine {
+            met: "a big-endian ELF file".into(),
+        });
     }
     if half(18) != elf::EM_X86_64.0 {
-        return Err(Error::WrongMachine { met: format!("an ELF file for machine number {}", half(18)) });
+        return Err(Error::WrongMachine {
+            met: format!("an ELF file for machine number {}", half(18)),
+        });
     }
     let kind = half(16);
-    if [elf::ET_EXEC.0, elf::ET_DYN.0, elf::ET_REL.0].contains(&kind) { Ok(kind) } else { not_elf(format!("an ELF file of type {kind}")) }
+    if [elf::ET_EXEC.0, elf::ET_DYN.0, elf::ET_REL.0].contains(&kind) {
+        Ok(kind)
+    } else {
+        not_elf(format!("an ELF file of type {kind}"))
+    }
 }
 
 #[cfg(test)]
@@ -318,6 +393,9 @@ mod tests {
         assert_eq!(name("g.lto_priv.0"), "g");
         assert_eq!(name("main.local"), "local");
         assert_eq!(name(".12"), ".12");
-        assert_eq!(source_name("f.constprop.0.isra.0", SymbolKind::Function), "f");
+        assert_eq!(
+            source_name("f.constprop.0.isra.0", SymbolKind::Function),
+            "f"
+        );
     }
 }

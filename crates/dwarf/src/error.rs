@@ -17,13 +17,17 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Not an ELF file at all, or a damaged one.
-    #[error("expected an ELF executable or shared object, met {met}; pass a program linked for x86-64 Linux")]
+    #[error(
+        "expected an ELF executable or shared object, met {met}; pass a program linked for x86-64 Linux"
+    )]
     NotElf {
         /// What was found instead.
         met: String,
     },
     /// An ELF file for another machine or word size.
-    #[error("expected a 64-bit little-endian x86-64 ELF file, met {met}; rebuild the program for x86-64 Linux")]
+    #[error(
+        "expected a 64-bit little-endian x86-64 ELF file, met {met}; rebuild the program for x86-64 Linux"
+    )]
     WrongMachine {
         /// What was found instead.
         met: String,
@@ -35,7 +39,9 @@ pub enum Error {
         debuglink: Option<String>,
     },
     /// The debug information is in `.dwo` files.
-    #[error("expected the debug information in the program itself, met split DWARF in `{dwo}` ({reason}); compile with -gno-split-dwarf")]
+    #[error(
+        "expected the debug information in the program itself, met split DWARF in `{dwo}` ({reason}); compile with -gno-split-dwarf"
+    )]
     SplitDwarf {
         /// The `.dwo` file that the skeleton unit names.
         dwo: String,
@@ -43,7 +49,9 @@ pub enum Error {
         reason: String,
     },
     /// Damaged debug information that concerns more than one variable.
-    #[error("malformed {what}: {why}; the compiler, linker or a later tool wrote debug information that cannot be read")]
+    #[error(
+        "malformed {what}: {why}; the compiler, linker or a later tool wrote debug information that cannot be read"
+    )]
     Malformed {
         /// The section, unit or table.
         what: String,
@@ -51,7 +59,9 @@ pub enum Error {
         why: String,
     },
     /// A limit that keeps hostile input from using unbounded time or memory.
-    #[error("{what} is larger than candor reads (limit {limit}); split the program into smaller files")]
+    #[error(
+        "{what} is larger than candor reads (limit {limit}); split the program into smaller files"
+    )]
     TooLarge {
         /// What is too large.
         what: String,
@@ -59,19 +69,25 @@ pub enum Error {
         limit: u64,
     },
     /// The address is in no function that the debug information describes.
-    #[error("expected an address inside a function with debug information, met {pc:#x}; compile that file with -g")]
+    #[error(
+        "expected an address inside a function with debug information, met {pc:#x}; compile that file with -g"
+    )]
     NoFunction {
         /// The address.
         pc: Svma,
     },
     /// A name that the debug information does not have.
-    #[error("expected {what} in the debug information, met none of that name; check the spelling and that it is not optimised away")]
+    #[error(
+        "expected {what} in the debug information, met none of that name; check the spelling and that it is not optimised away"
+    )]
     Unknown {
         /// What was looked for, e.g. "function `main`".
         what: String,
     },
     /// Bytes of a compressed section have no place in the file.
-    #[error("expected `{section}` uncompressed so that its bytes can be found in the file, met a compressed section; compile with -gz=none")]
+    #[error(
+        "expected `{section}` uncompressed so that its bytes can be found in the file, met a compressed section; compile with -gz=none"
+    )]
     Compressed {
         /// The section.
         section: String,
@@ -89,14 +105,26 @@ impl Error {
     /// The same error once more: a unit that cannot be read fails each time it is asked for.
     pub(crate) fn again(&self) -> Error {
         match self {
-            Error::SplitDwarf { dwo, reason } => Error::SplitDwarf { dwo: dwo.clone(), reason: reason.clone() },
-            Error::TooLarge { what, limit } => Error::TooLarge { what: what.clone(), limit: *limit },
-            Error::Malformed { what, why } => Error::Malformed { what: what.clone(), why: why.clone() },
+            Error::SplitDwarf { dwo, reason } => Error::SplitDwarf {
+                dwo: dwo.clone(),
+                reason: reason.clone(),
+            },
+            Error::TooLarge { what, limit } => Error::TooLarge {
+                what: what.clone(),
+                limit: *limit,
+            },
+            Error::Malformed { what, why } => Error::Malformed {
+                what: what.clone(),
+                why: why.clone(),
+            },
             other => Error::malformed("debug information", other),
         }
     }
 
     pub(crate) fn malformed(what: impl Into<String>, why: impl std::fmt::Display) -> Error {
-        Error::Malformed { what: what.into(), why: why.to_string() }
+        Error::Malformed {
+            what: what.into(),
+            why: why.to_string(),
+        }
     }
 }

@@ -27,13 +27,22 @@ pub(crate) enum Op {
     /// An address in the file, to be moved to where it is loaded.
     Address(u64),
     /// The register plus an offset.
-    Register { register: u16, offset: i64 },
+    Register {
+        register: u16,
+        offset: i64,
+    },
     /// The register's low bytes as a base type.
-    RegisterTyped { register: u16, ty: Type },
+    RegisterTyped {
+        register: u16,
+        ty: Type,
+    },
     FrameBase(i64),
     Cfa,
     Tls,
-    Deref { bytes: u8, ty: Type },
+    Deref {
+        bytes: u8,
+        ty: Type,
+    },
     Pick(u8),
     Drop,
     Swap,
@@ -45,7 +54,11 @@ pub(crate) enum Op {
     Branch(usize),
     Call(Arc<Program>),
     /// The value of a variable, of so many bytes.
-    Variable { place: Arc<Place>, bytes: u8, signed: bool },
+    Variable {
+        place: Arc<Place>,
+        bytes: u8,
+        signed: bool,
+    },
     Entry(EntrySource),
     /// The value that the caller passed for this formal parameter.
     Parameter(EntryId),
@@ -57,8 +70,14 @@ pub(crate) enum Op {
     /// The value itself is on the stack.
     StackValue,
     ImplicitValue(Arc<[u8]>),
-    ImplicitPointer { variable: Arc<str>, offset: i64 },
-    Piece { bits: u64, offset: u64 },
+    ImplicitPointer {
+        variable: Arc<str>,
+        offset: i64,
+    },
+    Piece {
+        bits: u64,
+        offset: u64,
+    },
     Bad(Arc<str>),
 }
 
@@ -68,7 +87,10 @@ pub(crate) enum EntrySource {
     Register(u16),
     RegisterTyped(u16, Type),
     /// The memory that the register pointed to.
-    Memory { register: u16, bytes: u8 },
+    Memory {
+        register: u16,
+        bytes: u8,
+    },
     Unsupported,
 }
 
@@ -129,7 +151,9 @@ impl Decoder<'_> {
         starts.push(bytes.len());
         for (index, after, distance) in branches {
             let target = (after as i64).wrapping_add(i64::from(distance));
-            let found = usize::try_from(target).ok().and_then(|target| starts.binary_search(&target).ok());
+            let found = usize::try_from(target)
+                .ok()
+                .and_then(|target| starts.binary_search(&target).ok());
             ops[index] = match (found, &ops[index]) {
                 (None, _) => Op::Bad(Arc::from("a branch to a place where no operation starts")),
                 (Some(target), Op::Branch(_)) => Op::Branch(target),
@@ -141,9 +165,15 @@ impl Decoder<'_> {
 
     fn resolve(&self, operation: Operation<Slice>) -> Op {
         match operation {
-            Operation::Deref { space: true, .. } => bad("an address space, of which x86-64 Linux has none"),
-            Operation::Deref { base_type, size, .. } => self.typed(base_type, |ty| match (ty, size) {
-                (Type::Generic, 0 | 9..) => bad(format!("DW_OP_deref_size {size}: not a size of the generic type, which has 8 bytes")),
+            Operation::Deref { space: true, .. } => {
+                bad("an address space, of which x86-64 Linux has none")
+            }
+            Operation::Deref {
+                base_type, size, ..
+            } => self.typed(base_type, |ty| match (ty, size) {
+                (Type::Generic, 0 | 9..) => bad(format!(
+                    "DW_OP_deref_size {size}: not a size of the generic type, which has 8 bytes"
+                )),
                 (_, 1..=16) => Op::Deref { bytes: size, ty },
                 _ => bad(format!("DW_OP_deref_type {size}: no type of that size")),
             }),
@@ -178,47 +208,81 @@ impl Decoder<'_> {
             Operation::UnsignedConstant { value } => Op::Push(StackValue::generic(value)),
             Operation::SignedConstant { value } => Op::Push(StackValue::generic(value as u64)),
             Operation::Register { register } => Op::InRegister(register.0),
-            Operation::RegisterOffset { register, offset, base_type: UnitOffset(0) } => Op::Register { register: register.0, offset },
-            Operation::RegisterOffset { register, base_type, .. } => {
-                self.typed(base_type, |ty| Op::RegisterTyped { register: register.0, ty })
-            }
+            Operation::RegisterOffset {
+                register,
+                offset,
+                base_type: UnitOffset(0),
+            } => Op::Register {
+                register: register.0,
+                offset,
+            },
+            Operation::RegisterOffset {
+                register,
+                base_type,
+                ..
+            } => self.typed(base_type, |ty| Op::RegisterTyped {
+                register: register.0,
+                ty,
+            }),
             Operation::FrameOffset { offset } => Op::FrameBase(offset),
             // gdb takes the marker "not initialised yet" as a remark on the value.
             Operation::Nop | Operation::Uninitialized => Op::Nop,
-            Operation::PushObjectAddress => bad("DW_OP_push_object_address where no object is being looked at"),
+            Operation::PushObjectAddress => {
+                bad("DW_OP_push_object_address where no object is being looked at")
+            }
             Operation::Call { offset } => self.call(offset),
             Operation::VariableValue { offset } => self.variable(offset.0),
             Operation::TLS => Op::Tls,
             Operation::CallFrameCFA => Op::Cfa,
-            Operation::Piece { size_in_bits, bit_offset } => Op::Piece { bits: size_in_bits, offset: bit_offset.unwrap_or(0) },
+            Operation::Piece {
+                size_in_bits,
+                bit_offset,
+            } => Op::Piece {
+                bits: size_in_bits,
+                offset: bit_offset.unwrap_or(0),
+            },
             Operation::ImplicitValue { data } => Op::ImplicitValue(Arc::from(data.slice())),
             Operation::StackValue => Op::StackValue,
-            Operation::ImplicitPointer { value, byte_offset } => self.implicit_pointer(value.0, byte_offset),
+            Operation::ImplicitPointer { value, byte_offset } => {
+                self.implicit_pointer(value.0, byte_offset)
+            }
             Operation::EntryValue { expression } => Op::Entry(self.entry_source(expression)),
-            Operation::ParameterRef { offset } => match self.entry(&AttributeValue::UnitRef(offset)) {
-                Ok(entry) => Op::Parameter(entry),
-                Err(damage) => bad(format!("DW_OP_GNU_parameter_ref: {damage}")),
-            },
+            Operation::ParameterRef { offset } => {
+                match self.entry(&AttributeValue::UnitRef(offset)) {
+                    Ok(entry) => Op::Parameter(entry),
+                    Err(damage) => bad(format!("DW_OP_GNU_parameter_ref: {damage}")),
+                }
+            }
             Operation::Address { address } => Op::Address(address),
             Operation::AddressIndex { index } => self.indexed(index, Op::Address),
-            Operation::ConstantIndex { index } => self.indexed(index, |value| Op::Push(StackValue::generic(value))),
+            Operation::ConstantIndex { index } => {
+                self.indexed(index, |value| Op::Push(StackValue::generic(value)))
+            }
             Operation::TypedLiteral { base_type, value } => self.typed(base_type, |ty| {
                 if value.len() != usize::from(ty.bytes()) {
-                    return bad(format!("DW_OP_const_type: {} bytes for a {ty} value", value.len()));
+                    return bad(format!(
+                        "DW_OP_const_type: {} bytes for a {ty} value",
+                        value.len()
+                    ));
                 }
-                let bits = value.iter().rev().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
+                let bits = value
+                    .iter()
+                    .rev()
+                    .fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
                 Op::Push(StackValue::new(ty, bits))
             }),
             Operation::Convert { base_type } => self.typed(base_type, Op::Convert),
             Operation::Reinterpret { base_type } => self.typed(base_type, Op::Reinterpret),
-            Operation::WasmLocal { .. } | Operation::WasmGlobal { .. } | Operation::WasmStack { .. } => {
-                bad("DW_OP_WASM_location in a program for x86-64")
-            }
+            Operation::WasmLocal { .. }
+            | Operation::WasmGlobal { .. }
+            | Operation::WasmStack { .. } => bad("DW_OP_WASM_location in a program for x86-64"),
         }
     }
 
     fn entry(&self, reference: &AttributeValue<Slice>) -> Result<EntryId, Damage> {
-        let unit = self.unit.ok_or_else(|| Damage("no unit that this could refer to".into()))?;
+        let unit = self
+            .unit
+            .ok_or_else(|| Damage("no unit that this could refer to".into()))?;
         self.units.resolve(unit, reference)
     }
 
@@ -234,26 +298,42 @@ impl Decoder<'_> {
             return Ok(Type::Generic);
         }
         let id = self.entry(&AttributeValue::UnitRef(offset))?;
-        let tag = self.units.tag(id).map_err(|error| Damage(error.to_string()))?;
+        let tag = self
+            .units
+            .tag(id)
+            .map_err(|error| Damage(error.to_string()))?;
         if tag != dw::DW_TAG_base_type {
             return Err(Damage(format!("expected DW_TAG_base_type, met {tag}")));
         }
-        let size = self.units.own(id, dw::DW_AT_byte_size).and_then(|size| size.udata_value());
+        let size = self
+            .units
+            .own(id, dw::DW_AT_byte_size)
+            .and_then(|size| size.udata_value());
         let encoding = match self.units.own(id, dw::DW_AT_encoding) {
             Some(AttributeValue::Encoding(encoding)) => *encoding,
             _ => return Err(Damage("it has no encoding".into())),
         };
         match (scalar_of(encoding), size) {
-            (Scalar::Integer { signed, .. }, Some(size @ 1..=16)) => Ok(Type::Integer { bytes: size as u8, signed }),
+            (Scalar::Integer { signed, .. }, Some(size @ 1..=16)) => Ok(Type::Integer {
+                bytes: size as u8,
+                signed,
+            }),
             (Scalar::Float, Some(size @ 1..=16)) => Ok(Type::Float { bytes: size as u8 }),
-            (_, size) => Err(Damage(format!("encoding {encoding} of size {size:?} has no arithmetic"))),
+            (_, size) => Err(Damage(format!(
+                "encoding {encoding} of size {size:?} has no arithmetic"
+            ))),
         }
     }
 
     fn indexed(&self, index: gimli::DebugAddrIndex, make: impl FnOnce(u64) -> Op) -> Op {
         let address = || {
-            let unit = self.unit.ok_or_else(|| Damage("no unit that this could refer to".into()))?;
-            let loaded = self.units.loaded(unit).map_err(|error| Damage(error.to_string()))?;
+            let unit = self
+                .unit
+                .ok_or_else(|| Damage("no unit that this could refer to".into()))?;
+            let loaded = self
+                .units
+                .loaded(unit)
+                .map_err(|error| Damage(error.to_string()))?;
             Ok::<u64, Damage>(self.units.dwarf_of(loaded).address(&loaded.unit, index)?)
         };
         match address() {
@@ -274,10 +354,17 @@ impl Decoder<'_> {
             Ok(entry) => entry,
             Err(damage) => return bad(format!("DW_OP_call: {damage}")),
         };
-        let Some(location) = self.units.own(entry, dw::DW_AT_location) else { return Op::Nop };
+        let Some(location) = self.units.own(entry, dw::DW_AT_location) else {
+            return Op::Nop;
+        };
         match Place::expression_of(self.units, entry.unit, location, self.pc) {
             Ok(Some((bytes, encoding))) => {
-                let callee = Decoder { unit: Some(entry.unit), encoding, calls: self.calls + 1, ..*self };
+                let callee = Decoder {
+                    unit: Some(entry.unit),
+                    encoding,
+                    calls: self.calls + 1,
+                    ..*self
+                };
                 Op::Call(Arc::new(callee.decode(bytes)))
             }
             Ok(None) => Op::Nop,
@@ -290,30 +377,45 @@ impl Decoder<'_> {
             return bad("DW_OP_GNU_variable_value: calls nested too deeply");
         }
         let found = || {
-            let entry = self.entry(&AttributeValue::DebugInfoRef(gimli::DebugInfoOffset(offset)))?;
-            let (owner, reference) = self.units.inherited(entry, dw::DW_AT_type).ok_or_else(|| Damage("a variable without a type".into()))?;
+            let entry = self.entry(&AttributeValue::DebugInfoRef(gimli::DebugInfoOffset(
+                offset,
+            )))?;
+            let (owner, reference) = self
+                .units
+                .inherited(entry, dw::DW_AT_type)
+                .ok_or_else(|| Damage("a variable without a type".into()))?;
             let ty = self.units.resolve(owner.unit, reference)?;
             let layout = crate::layout::layout(self.units, ty, 2)?;
             match layout.shapes.as_slice() {
                 [shape] if shape.path.is_empty() && shape.bit_size <= 64 => {
-                    let (place, _) = Place::of_variable(self.units, entry, self.pc, self.calls + 1, self.budget);
+                    let (place, _) =
+                        Place::of_variable(self.units, entry, self.pc, self.calls + 1, self.budget);
                     Ok((place, (shape.bit_size / 8) as u8, shape.signed))
                 }
                 _ => Err(Damage("a variable that is no scalar".into())),
             }
         };
         match found() {
-            Ok((place, bytes, signed)) => Op::Variable { place: Arc::new(place), bytes, signed },
+            Ok((place, bytes, signed)) => Op::Variable {
+                place: Arc::new(place),
+                bytes,
+                signed,
+            },
             Err(Damage(why)) => bad(format!("DW_OP_GNU_variable_value: {why}")),
         }
     }
 
     fn implicit_pointer(&self, offset: usize, byte_offset: i64) -> Op {
-        match self.entry(&AttributeValue::DebugInfoRef(gimli::DebugInfoOffset(offset))) {
+        match self.entry(&AttributeValue::DebugInfoRef(gimli::DebugInfoOffset(
+            offset,
+        ))) {
             Ok(entry) => {
                 // gcc points to entries without a name for values that never were a variable.
                 let variable = self.units.name(entry).unwrap_or_else(|| Arc::from("?"));
-                Op::ImplicitPointer { variable, offset: byte_offset }
+                Op::ImplicitPointer {
+                    variable,
+                    offset: byte_offset,
+                }
             }
             Err(damage) => bad(format!("DW_OP_implicit_pointer: {damage}")),
         }
@@ -323,14 +425,30 @@ impl Decoder<'_> {
         if self.calls >= MAX_CALLS {
             return EntrySource::Unsupported;
         }
-        let program = Decoder { calls: self.calls + 1, ..*self }.decode(expression);
+        let program = Decoder {
+            calls: self.calls + 1,
+            ..*self
+        }
+        .decode(expression);
         match program.ops.as_slice() {
             [Op::InRegister(register)] => EntrySource::Register(*register),
             [Op::RegisterTyped { register, ty }] => EntrySource::RegisterTyped(*register, *ty),
-            [Op::Register { register, offset: 0 }] => EntrySource::Register(*register),
-            [Op::Register { register, offset: 0 }, Op::Deref { bytes, .. }] => {
-                EntrySource::Memory { register: *register, bytes: *bytes }
-            }
+            [
+                Op::Register {
+                    register,
+                    offset: 0,
+                },
+            ] => EntrySource::Register(*register),
+            [
+                Op::Register {
+                    register,
+                    offset: 0,
+                },
+                Op::Deref { bytes, .. },
+            ] => EntrySource::Memory {
+                register: *register,
+                bytes: *bytes,
+            },
             _ => EntrySource::Unsupported,
         }
     }

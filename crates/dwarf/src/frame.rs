@@ -1,19 +1,20 @@
-//! A frame of the stopped process: its registers, frame address and frame base, and the evaluation of expressions in it.
+//! A frame of the stopped process: its registers, frame address and frame base, where things are in it, and how to get
+//! from it to its caller.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use crate::caller::{self, Callers};
 use crate::cfi::{Cfa, Row, Rule};
-use crate::expression::{Op, Program};
+use crate::evaluate::Run;
+use crate::expression::Program;
 use crate::place::Place;
-use crate::stack::{Fault, StackValue, Type};
+use crate::stack::{Fault, StackValue};
 use crate::units::EntryId;
 use crate::{Avma, Machine};
 
 /// Operations that one variable may take, those of called expressions and of callers included.
 const MAX_STEPS: u32 = 100_000;
-const MAX_STACK: usize = 4096;
 /// Frames outwards that entry values may lead.
 pub(crate) const MAX_CALLERS: u8 = 8;
 /// The stack pointer, and the last of the general registers and the program counter.
@@ -56,7 +57,7 @@ pub(crate) struct Piece {
 /// The registers of a frame: the machine's for the innermost one, otherwise what was saved.
 pub(crate) enum Registers {
     Machine,
-    Saved([Option<u64>; GENERAL_REGISTERS]),
+    Saved(Box<[Option<u64>; GENERAL_REGISTERS]>),
 }
 
 /// A frame of a stopped process.
@@ -78,7 +79,11 @@ struct Once {
 }
 
 impl Once {
-    fn get(&self, what: &'static str, compute: impl FnOnce() -> Result<u64, Fault>) -> Result<u64, Fault> {
+    fn get(
+        &self,
+        what: &'static str,
+        compute: impl FnOnce() -> Result<u64, Fault>,
+    ) -> Result<u64, Fault> {
         if let Some(result) = self.result.get() {
             return result.clone();
         }
@@ -92,26 +97,53 @@ impl Once {
 }
 
 impl<'a> Frame<'a> {
-    pub(crate) fn new(callers: &'a Callers<'a>, machine: &'a dyn Machine, scope: &'a Scope, registers: Registers, depth: u8) -> Frame<'a> {
-        Frame { callers, machine, scope, registers, depth, cfa: Once::default(), base: Once::default() }
+    pub(crate) fn new(
+        callers: &'a Callers<'a>,
+        machine: &'a dyn Machine,
+        scope: &'a Scope,
+        registers: Registers,
+        depth: u8,
+    ) -> Frame<'a> {
+        Frame {
+            callers,
+            machine,
+            scope,
+            registers,
+            depth,
+            cfa: Once::default(),
+            base: Once::default(),
+        }
     }
 
     /// Counts work, so that no expression goes on for ever; callers' expressions count with those of the callee.
     pub(crate) fn step(&self, cost: u32) -> Result<(), Fault> {
         let steps = self.callers.steps.get().saturating_add(cost);
         self.callers.steps.set(steps);
-        if steps > MAX_STEPS { Err(Fault::ill_formed("the expression does not end")) } else { Ok(()) }
+        if steps > MAX_STEPS {
+            Err(Fault::ill_formed("the expression does not end"))
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn register(&self, register: u16) -> Result<u128, Fault> {
         let value = match &self.registers {
             Registers::Machine => self.machine.register(register),
-            Registers::Saved(saved) => saved.get(usize::from(register)).copied().flatten().map(u128::from),
+            Registers::Saved(saved) => saved
+                .get(usize::from(register))
+                .copied()
+                .flatten()
+                .map(u128::from),
         };
         match value {
             Some(value) => Ok(value),
-            None if register > 66 => Err(Fault::ill_formed(format!("register {register}, which x86-64 does not have"))),
-            None => Err(Fault::unreadable(format!("register {} cannot be read", caller::register_name(register)))),
+            None if register > 66 => Err(Fault::ill_formed(format!(
+                "register {register}, which x86-64 does not have"
+            ))),
+            None => Err(Fault::unreadable(format!(
+                "register {} cannot be read",
+                caller::register_name(register)
+            ))),
         }
     }
 
@@ -131,7 +163,9 @@ impl<'a> Frame<'a> {
     fn row(&self) -> Result<&Row, Fault> {
         match &self.scope.row {
             Ok(Some(row)) => Ok(row),
-            Ok(None) => Err(Fault::unreadable("no call frame information for this address")),
+            Ok(None) => Err(Fault::unreadable(
+                "no call frame information for this address",
+            )),
             Err(why) => Err(Fault::unreadable(format!("call frame information: {why}"))),
         }
     }
@@ -139,7 +173,9 @@ impl<'a> Frame<'a> {
     /// The canonical frame address.
     pub(crate) fn cfa(&self) -> Result<u64, Fault> {
         let compute = || match &self.row()?.cfa {
-            Cfa::Register { register, offset } => Ok((self.register(*register)? as u64).wrapping_add_signed(*offset)),
+            Cfa::Register { register, offset } => {
+                Ok((self.register(*register)? as u64).wrapping_add_signed(*offset))
+            }
             Cfa::Program(program) => self.value(program, None)?.address("the frame address"),
         };
         self.cfa.get("the frame address", compute)
@@ -148,7 +184,9 @@ impl<'a> Frame<'a> {
     /// The value of `DW_AT_frame_base`: gcc says the frame address, clang names a register that holds it.
     pub(crate) fn base(&self) -> Result<u64, Fault> {
         let compute = || match &self.scope.frame_base {
-            None => Err(Fault::ill_formed("DW_OP_fbreg in a function without DW_AT_frame_base")),
+            None => Err(Fault::ill_formed(
+                "DW_OP_fbreg in a function without DW_AT_frame_base",
+            )),
             Some(place) => match self.locate_one(place)? {
                 Part::Register(register) => self.register(register).map(|value| value as u64),
                 Part::Memory(address) => Ok(address),
@@ -159,12 +197,16 @@ impl<'a> Frame<'a> {
         self.base.get("DW_AT_frame_base", compute)
     }
 
-    fn locate_one(&self, place: &Place) -> Result<Part, Fault> {
+    pub(crate) fn locate_one(&self, place: &Place) -> Result<Part, Fault> {
         let mut pieces = Vec::new();
         self.locate(place, &mut pieces)?;
         match pieces.pop() {
-            Some(Piece { bits: None, part, .. }) => Ok(part),
-            _ => Err(Fault::ill_formed("a location in pieces where one address is wanted")),
+            Some(Piece {
+                bits: None, part, ..
+            }) => Ok(part),
+            _ => Err(Fault::ill_formed(
+                "a location in pieces where one address is wanted",
+            )),
         }
     }
 
@@ -175,47 +217,61 @@ impl<'a> Frame<'a> {
             Place::OptimisedOut => return Err(Fault::OptimisedOut),
             Place::IllFormed(why) => return Err(Fault::ill_formed(why.to_string())),
             Place::Constant(bytes) => Part::Bytes(bytes.clone()),
-            Place::ConstantAddress(address) => Part::Value(StackValue::generic(self.moved(*address))),
+            Place::ConstantAddress(address) => {
+                Part::Value(StackValue::generic(self.moved(*address)))
+            }
             Place::Static(address) => Part::Memory(self.moved(*address)),
             Place::Frame(offset) => Part::Memory(self.base()?.wrapping_add_signed(*offset)),
             Place::Register(register) => Part::Register(*register),
-            Place::Memory { register, offset } => Part::Memory((self.register(*register)? as u64).wrapping_add_signed(*offset)),
-            Place::Sum { register, offset } => {
-                Part::Value(StackValue::generic((self.register(*register)? as u64).wrapping_add_signed(*offset)))
+            Place::Memory { register, offset } => {
+                Part::Memory((self.register(*register)? as u64).wrapping_add_signed(*offset))
             }
+            Place::Sum { register, offset } => Part::Value(StackValue::generic(
+                (self.register(*register)? as u64).wrapping_add_signed(*offset),
+            )),
             Place::Program(program) => {
-                let mut run = Run { frame: self, stack: Vec::new(), pieces: out, dirty: false };
+                let mut run = Run::new(self, None, out);
                 let pending = run.run(program)?;
                 return run.finish(pending);
             }
         };
-        out.push(Piece { bits: None, offset: 0, part });
+        out.push(Piece {
+            bits: None,
+            offset: 0,
+            part,
+        });
         Ok(())
     }
 
     /// The value that an expression computes; `first` is on the stack when it starts.
     pub(crate) fn value(&self, program: &Program, first: Option<u64>) -> Result<StackValue, Fault> {
         let mut pieces = Vec::new();
-        let stack = first.into_iter().map(StackValue::generic).collect();
-        let mut run = Run { frame: self, stack, pieces: &mut pieces, dirty: false };
+        let mut run = Run::new(self, first, &mut pieces);
         let pending = run.run(program)?;
-        let top = run.stack.pop();
+        let top = run.top();
         if !pieces.is_empty() {
             return Err(Fault::ill_formed("pieces where a value is wanted"));
         }
         match (pending, top) {
             (Some(Part::Value(value)), _) | (None, Some(value)) => Ok(value),
-            (Some(Part::Register(register)), _) => Ok(StackValue::generic(self.register(register)? as u64)),
+            (Some(Part::Register(register)), _) => {
+                Ok(StackValue::generic(self.register(register)? as u64))
+            }
             (Some(Part::Bytes(bytes)), _) if bytes.len() <= 8 => {
-                let bits = bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                let bits = bytes
+                    .iter()
+                    .rev()
+                    .fold(0, |bits, byte| bits << 8 | u64::from(*byte));
                 Ok(StackValue::generic(bits))
             }
             (Some(_), _) => Err(Fault::unreadable("a value that has no bits of its own")),
-            (None, None) => Err(Fault::ill_formed("the expression leaves nothing on the stack")),
+            (None, None) => Err(Fault::ill_formed(
+                "the expression leaves nothing on the stack",
+            )),
         }
     }
 
-    fn moved(&self, address: u64) -> u64 {
+    pub(crate) fn moved(&self, address: u64) -> u64 {
         address.wrapping_add(self.machine.bias())
     }
 
@@ -225,209 +281,42 @@ impl<'a> Frame<'a> {
         let cfa = self.cfa()?;
         let mut saved = [None; GENERAL_REGISTERS];
         for (register, slot) in (0u16..).zip(&mut saved) {
-            let rule = row.rules.iter().find(|(have, _)| *have == register).map(|(_, rule)| rule);
+            let rule = row
+                .rules
+                .iter()
+                .find(|(have, _)| *have == register)
+                .map(|(_, rule)| rule);
             *slot = match rule {
                 None if register == STACK_POINTER => Some(cfa),
                 // rbx, rbp and r12 to r15 survive calls; a callee that leaves them alone says nothing.
-                None if matches!(register, 3 | 6 | 12..=15) => self.register(register).ok().map(|value| value as u64),
+                None if matches!(register, 3 | 6 | 12..=15) => {
+                    self.register(register).ok().map(|value| value as u64)
+                }
                 None | Some(Rule::Undefined) => None,
                 Some(Rule::Same) => self.register(register).ok().map(|value| value as u64),
                 Some(Rule::Saved(offset)) => self.read_word(cfa.wrapping_add_signed(*offset)).ok(),
                 Some(Rule::Value(offset)) => Some(cfa.wrapping_add_signed(*offset)),
                 Some(Rule::Register(other)) => self.register(*other).ok().map(|value| value as u64),
                 Some(Rule::SavedAt(program)) => {
-                    let address = self.value(program, Some(cfa))?.address("a saved register")?;
+                    let address = self
+                        .value(program, Some(cfa))?
+                        .address("a saved register")?;
                     self.read_word(address).ok()
                 }
-                Some(Rule::Computed(program)) => Some(self.value(program, Some(cfa))?.address("a saved register")?),
+                Some(Rule::Computed(program)) => Some(
+                    self.value(program, Some(cfa))?
+                        .address("a saved register")?,
+                ),
                 Some(Rule::Constant(value)) => Some(*value),
             };
         }
-        if let Some(address) = saved.get(usize::from(row.return_address)).copied().flatten() {
+        if let Some(address) = saved
+            .get(usize::from(row.return_address))
+            .copied()
+            .flatten()
+        {
             saved[GENERAL_REGISTERS - 1] = Some(address);
         }
         Ok(saved)
-    }
-}
-
-/// One evaluation.
-struct Run<'r, 'a> {
-    frame: &'r Frame<'a>,
-    stack: Vec<StackValue>,
-    pieces: &'r mut Vec<Piece>,
-    /// Something was evaluated since the last piece.
-    dirty: bool,
-}
-
-impl Run<'_, '_> {
-    fn pop(&mut self, operation: &'static str) -> Result<StackValue, Fault> {
-        self.stack.pop().ok_or_else(|| Fault::ill_formed(format!("{operation}: the stack is empty")))
-    }
-
-    fn push(&mut self, value: StackValue) -> Result<(), Fault> {
-        if self.stack.len() >= MAX_STACK {
-            return Err(Fault::ill_formed("the stack grows without end"));
-        }
-        self.stack.push(value);
-        Ok(())
-    }
-
-    /// Runs a program; gives the location that it ends with unless that is an address on the stack or in pieces.
-    fn run(&mut self, program: &Program) -> Result<Option<Part>, Fault> {
-        let frame = self.frame;
-        let mut pending: Option<Part> = None;
-        let mut next = 0;
-        while let Some(op) = program.ops.get(next) {
-            next += 1;
-            frame.step(1)?;
-            match (&pending, op) {
-                (_, Op::Nop) => continue,
-                (Some(_), Op::Piece { .. }) | (None, _) => {}
-                (Some(_), _) => return Err(Fault::ill_formed("operations after one that must come last")),
-            }
-            let was_dirty = std::mem::replace(&mut self.dirty, true);
-            match op {
-                Op::Push(value) => self.push(*value)?,
-                Op::Address(address) => self.push(StackValue::generic(frame.moved(*address)))?,
-                Op::Register { register, offset } => {
-                    let value = (frame.register(*register)? as u64).wrapping_add_signed(*offset);
-                    self.push(StackValue::generic(value))?;
-                }
-                Op::RegisterTyped { register, ty } => {
-                    let value = frame.register(*register)?;
-                    self.push(StackValue::new(*ty, value))?;
-                }
-                Op::FrameBase(offset) => self.push(StackValue::generic(frame.base()?.wrapping_add_signed(*offset)))?,
-                Op::Cfa => self.push(StackValue::generic(frame.cfa()?))?,
-                Op::Tls => {
-                    let offset = self.pop("DW_OP_form_tls_address")?.address("DW_OP_form_tls_address")?;
-                    let block = frame.callers.tls_block.ok_or_else(|| Fault::ill_formed("a thread-local variable in a program without a thread-local block"))?;
-                    let thread = frame.machine.fs_base().ok_or_else(|| Fault::unreadable("the thread pointer cannot be read"))?;
-                    self.push(StackValue::generic(thread.wrapping_sub(block).wrapping_add(offset)))?;
-                }
-                Op::Deref { bytes, ty } => {
-                    let address = self.pop("DW_OP_deref")?.address("DW_OP_deref")?;
-                    let mut buffer = [0; 16];
-                    let wanted = buffer.get_mut(..usize::from(*bytes)).ok_or_else(|| Fault::ill_formed("a dereference of too many bytes"))?;
-                    frame.read(address, wanted)?;
-                    self.push(StackValue::new(*ty, u128::from_le_bytes(buffer)))?;
-                }
-                Op::Pick(index) => {
-                    let from_top = self.stack.len().checked_sub(usize::from(*index) + 1);
-                    let value = from_top.map(|at| self.stack[at]).ok_or_else(|| Fault::ill_formed("DW_OP_pick: the stack is too short"))?;
-                    self.push(value)?;
-                }
-                Op::Drop => {
-                    self.pop("DW_OP_drop")?;
-                }
-                Op::Swap => {
-                    let (top, below) = (self.pop("DW_OP_swap")?, self.pop("DW_OP_swap")?);
-                    self.push(top)?;
-                    self.push(below)?;
-                }
-                Op::Rot => {
-                    let (first, second, third) = (self.pop("DW_OP_rot")?, self.pop("DW_OP_rot")?, self.pop("DW_OP_rot")?);
-                    self.push(first)?;
-                    self.push(third)?;
-                    self.push(second)?;
-                }
-                Op::Unary(operation) => {
-                    let value = self.pop(operation.name())?;
-                    self.push(value.unary(*operation)?)?;
-                }
-                Op::Binary(operation) => {
-                    let right = self.pop(operation.name())?;
-                    let left = self.pop(operation.name())?;
-                    self.push(left.binary(*operation, right)?)?;
-                }
-                Op::PlusConstant(constant) => {
-                    let value = self.pop("DW_OP_plus_uconst")?;
-                    value.integral("DW_OP_plus_uconst")?;
-                    self.push(StackValue::new(value.ty, value.bits.wrapping_add(u128::from(*constant))))?;
-                }
-                Op::Skip(target) => next = *target,
-                Op::Branch(target) => {
-                    if self.pop("DW_OP_bra")?.integral("DW_OP_bra")? != 0 {
-                        next = *target;
-                    }
-                }
-                Op::Call(callee) => pending = self.run(callee)?,
-                Op::Variable { place, bytes, signed } => {
-                    let value = self.variable(place, *bytes, *signed)?;
-                    self.push(value)?;
-                }
-                Op::Entry(source) => {
-                    let value = caller::entry_value(frame, *source)?;
-                    self.push(value)?;
-                }
-                Op::Parameter(parameter) => {
-                    let value = caller::parameter(frame, *parameter)?;
-                    self.push(value)?;
-                }
-                Op::Convert(ty) => {
-                    let value = self.pop("DW_OP_convert")?.convert(*ty)?;
-                    self.push(value)?;
-                }
-                Op::Reinterpret(ty) => {
-                    let value = self.pop("DW_OP_reinterpret")?.reinterpret(*ty)?;
-                    self.push(value)?;
-                }
-                Op::Nop => {}
-                Op::InRegister(register) => pending = Some(Part::Register(*register)),
-                Op::StackValue => pending = Some(Part::Value(self.pop("DW_OP_stack_value")?)),
-                Op::ImplicitValue(bytes) => pending = Some(Part::Bytes(bytes.clone())),
-                Op::ImplicitPointer { variable, offset } => {
-                    pending = Some(Part::Pointer { variable: variable.clone(), offset: *offset });
-                }
-                Op::Piece { bits, offset } => {
-                    let part = match pending.take() {
-                        Some(part) => part,
-                        None if was_dirty => Part::Memory(self.pop("DW_OP_piece")?.address("DW_OP_piece")?),
-                        None => Part::Empty,
-                    };
-                    if self.pieces.len() >= MAX_STACK {
-                        return Err(Fault::ill_formed("pieces without end"));
-                    }
-                    self.pieces.push(Piece { bits: Some(*bits), offset: *offset, part });
-                    self.dirty = false;
-                }
-                Op::Bad(why) => return Err(Fault::ill_formed(why.to_string())),
-            }
-        }
-        Ok(pending)
-    }
-
-    fn finish(mut self, pending: Option<Part>) -> Result<(), Fault> {
-        if !self.pieces.is_empty() {
-            return match self.dirty || pending.is_some() {
-                true => Err(Fault::ill_formed("operations after the last DW_OP_piece")),
-                false => Ok(()),
-            };
-        }
-        let part = match pending {
-            Some(part) => part,
-            None => Part::Memory(self.pop("the end of the location")?.address("the end of the location")?),
-        };
-        self.pieces.push(Piece { bits: None, offset: 0, part });
-        Ok(())
-    }
-
-    fn variable(&mut self, place: &Place, bytes: u8, signed: bool) -> Result<StackValue, Fault> {
-        let frame = self.frame;
-        let ty = Type::Integer { bytes, signed };
-        let bits = match frame.locate_one(place)? {
-            Part::Empty => return Err(Fault::OptimisedOut),
-            Part::Memory(address) => {
-                let mut buffer = [0; 16];
-                let wanted = buffer.get_mut(..usize::from(bytes)).ok_or_else(|| Fault::ill_formed("a variable of too many bytes"))?;
-                frame.read(address, wanted)?;
-                u128::from_le_bytes(buffer)
-            }
-            Part::Register(register) => frame.register(register)?,
-            Part::Value(value) => value.bits,
-            Part::Bytes(bytes) => bytes.iter().take(16).rev().fold(0, |bits, byte| bits << 8 | u128::from(*byte)),
-            Part::Pointer { .. } => return Err(Fault::unreadable("a pointer that has no bits of its own")),
-        };
-        StackValue::new(ty, bits).convert(Type::Generic)
     }
 }

@@ -45,7 +45,9 @@ impl Image {
 
     fn new(mut file: File, directory: Option<PathBuf>) -> Result<Image, Error> {
         if !file.has_section(".debug_info") {
-            return Err(Error::NoDebugInfo { debuglink: file.debuglink() });
+            return Err(Error::NoDebugInfo {
+                debuglink: file.debuglink(),
+            });
         }
         let frames = Frames::read(&mut file)?;
         let units = Units::read(&mut file, directory)?;
@@ -53,10 +55,19 @@ impl Image {
         if units.count() > 0 {
             units.loaded(0)?;
         } else {
-            return Err(Error::NoDebugInfo { debuglink: file.debuglink() });
+            return Err(Error::NoDebugInfo {
+                debuglink: file.debuglink(),
+            });
         }
         let tls_block = file.tls_block();
-        Ok(Image { units, frames, callers: CallerMemory::default(), layouts: Mutex::default(), tls_block, file })
+        Ok(Image {
+            units,
+            frames,
+            callers: CallerMemory::default(),
+            layouts: Mutex::default(),
+            tls_block,
+            file,
+        })
     }
 
     /// The program's entry point.
@@ -148,12 +159,17 @@ impl Image {
     }
 
     /// Where in the file the bytes of a variable's locations are; `function` is empty for a global. Reads every unit.
-    pub fn location_spans(&self, function: &str, variable: &str) -> Result<Vec<LocationSpan>, Error> {
+    pub fn location_spans(
+        &self,
+        function: &str,
+        variable: &str,
+    ) -> Result<Vec<LocationSpan>, Error> {
         spans::location_spans(&self.units, &self.file, function, variable)
     }
 
     /// The DWARF location of a leaf in words.
     pub fn describe_location(&self, site: &Site, leaf: usize) -> String {
-        site.variable_of(leaf).map_or_else(String::new, |variable| describe(&variable.text))
+        site.variable_of(leaf)
+            .map_or_else(String::new, |variable| describe(&variable.text))
     }
 }

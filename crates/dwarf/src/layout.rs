@@ -34,7 +34,10 @@ pub(crate) struct Layout {
 /// What a base type is for the evaluation of expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scalar {
-    Integer { signed: bool, kind: ScalarKind },
+    Integer {
+        signed: bool,
+        kind: ScalarKind,
+    },
     Float,
     /// Something without a value that could be compared.
     Other,
@@ -47,7 +50,9 @@ pub(crate) fn scalar_of(encoding: gimli::DwAte) -> Scalar {
         dw::DW_ATE_unsigned | dw::DW_ATE_address => integer(false, ScalarKind::Unsigned),
         dw::DW_ATE_boolean => integer(false, ScalarKind::Bool),
         dw::DW_ATE_signed_char => integer(true, ScalarKind::Char),
-        dw::DW_ATE_unsigned_char | dw::DW_ATE_UTF | dw::DW_ATE_UCS | dw::DW_ATE_ASCII => integer(false, ScalarKind::Char),
+        dw::DW_ATE_unsigned_char | dw::DW_ATE_UTF | dw::DW_ATE_UCS | dw::DW_ATE_ASCII => {
+            integer(false, ScalarKind::Char)
+        }
         dw::DW_ATE_float => Scalar::Float,
         _ => Scalar::Other,
     }
@@ -55,7 +60,13 @@ pub(crate) fn scalar_of(encoding: gimli::DwAte) -> Scalar {
 
 /// Flattens a type into at most `cap` leaves.
 pub(crate) fn layout(units: &Units, ty: EntryId, cap: usize) -> Result<Layout, Damage> {
-    let mut walk = Walk { units, cap, steps: 0, shapes: Vec::new(), path: String::new() };
+    let mut walk = Walk {
+        units,
+        cap,
+        steps: 0,
+        shapes: Vec::new(),
+        path: String::new(),
+    };
     match walk.visit(ty, 0, 0) {
         Ok(()) => {}
         Err(Stop::VariableLength) => return Ok(Layout::default()),
@@ -66,7 +77,10 @@ pub(crate) fn layout(units: &Units, ty: EntryId, cap: usize) -> Result<Layout, D
         Err(Stop::VariableLength) => return Ok(Layout::default()),
         Err(Stop::Damage(damage)) => return Err(damage),
     };
-    Ok(Layout { size, shapes: walk.shapes })
+    Ok(Layout {
+        size,
+        shapes: walk.shapes,
+    })
 }
 
 enum Stop {
@@ -94,12 +108,23 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn tag(&self, id: EntryId) -> Result<gimli::DwTag, Stop> {
-        self.units.tag(id).map_err(|error| Stop::Damage(Damage(error.to_string())))
+        self.units
+            .tag(id)
+            .map_err(|error| Stop::Damage(Damage(error.to_string())))
     }
 
     fn children(&self, id: EntryId) -> Result<Vec<EntryId>, Stop> {
-        let tree = self.units.tree(id.unit).map_err(|error| Stop::Damage(Damage(error.to_string())))?;
-        Ok(tree.children(id.index).map(|index| EntryId { unit: id.unit, index }).collect())
+        let tree = self
+            .units
+            .tree(id.unit)
+            .map_err(|error| Stop::Damage(Damage(error.to_string())))?;
+        Ok(tree
+            .children(id.index)
+            .map(|index| EntryId {
+                unit: id.unit,
+                index,
+            })
+            .collect())
     }
 
     /// The type that an entry is of; `None` for void.
@@ -144,17 +169,25 @@ impl Walk<'_> {
         if depth > MAX_DEPTH {
             return Err(damage("types nested too deeply"));
         }
-        let Some(id) = self.strip(id)? else { return Ok(0) };
+        let Some(id) = self.strip(id)? else {
+            return Ok(0);
+        };
         if let Some(size) = self.number(id, dw::DW_AT_byte_size) {
             return Ok(size);
         }
         match self.tag(id)? {
-            dw::DW_TAG_pointer_type | dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => Ok(8),
+            dw::DW_TAG_pointer_type
+            | dw::DW_TAG_reference_type
+            | dw::DW_TAG_rvalue_reference_type => Ok(8),
             dw::DW_TAG_array_type => {
-                let Some(element) = self.type_of(id)? else { return Ok(0) };
+                let Some(element) = self.type_of(id)? else {
+                    return Ok(0);
+                };
                 let element = self.size(element, depth + 1)?;
                 let count = product(&self.dimensions(id)?)?;
-                count.checked_mul(element).ok_or_else(|| damage("an array larger than memory"))
+                count
+                    .checked_mul(element)
+                    .ok_or_else(|| damage("an array larger than memory"))
             }
             _ => Ok(0),
         }
@@ -163,17 +196,26 @@ impl Walk<'_> {
     fn dimensions(&self, id: EntryId) -> Result<Vec<u64>, Stop> {
         let mut dimensions = Vec::new();
         for child in self.children(id)? {
-            if !matches!(self.tag(child)?, dw::DW_TAG_subrange_type | dw::DW_TAG_generic_subrange) {
+            if !matches!(
+                self.tag(child)?,
+                dw::DW_TAG_subrange_type | dw::DW_TAG_generic_subrange
+            ) {
                 continue;
             }
             let strided = |name| self.units.own(child, name).is_some();
             if strided(dw::DW_AT_byte_stride) || strided(dw::DW_AT_bit_stride) {
                 return Err(Stop::VariableLength);
             }
-            let count = match (self.units.own(child, dw::DW_AT_count), self.units.own(child, dw::DW_AT_upper_bound)) {
+            let count = match (
+                self.units.own(child, dw::DW_AT_count),
+                self.units.own(child, dw::DW_AT_upper_bound),
+            ) {
                 (Some(count), _) => bound(count)?,
                 (None, Some(upper)) => {
-                    let lower = self.units.own(child, dw::DW_AT_lower_bound).map_or(Ok(0), bound)?;
+                    let lower = self
+                        .units
+                        .own(child, dw::DW_AT_lower_bound)
+                        .map_or(Ok(0), bound)?;
                     bound(upper)?.wrapping_sub(lower).wrapping_add(1)
                 }
                 // A flexible array member: nothing of it belongs to the variable.
@@ -192,7 +234,9 @@ impl Walk<'_> {
         if depth > MAX_DEPTH {
             return Err(damage("types nested too deeply"));
         }
-        let Some(id) = self.strip(id)? else { return Ok(()) };
+        let Some(id) = self.strip(id)? else {
+            return Ok(());
+        };
         match self.tag(id)? {
             dw::DW_TAG_base_type | dw::DW_TAG_enumeration_type => {
                 if let Some((kind, signed, bits)) = self.scalar(id)? {
@@ -200,7 +244,9 @@ impl Walk<'_> {
                 }
                 Ok(())
             }
-            dw::DW_TAG_pointer_type | dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => {
+            dw::DW_TAG_pointer_type
+            | dw::DW_TAG_reference_type
+            | dw::DW_TAG_rvalue_reference_type => {
                 if self.size(id, depth)? == 8 {
                     self.push(ScalarKind::Pointer, false, offset, 64);
                 }
@@ -213,15 +259,26 @@ impl Walk<'_> {
     }
 
     fn push(&mut self, kind: ScalarKind, signed: bool, bit_offset: u64, bit_size: u32) {
-        self.shapes.push(Shape { path: self.path.as_str().into(), kind, signed, bit_offset, bit_size });
+        self.shapes.push(Shape {
+            path: self.path.as_str().into(),
+            kind,
+            signed,
+            bit_offset,
+            bit_size,
+        });
     }
 
     /// Kind, signedness and width of a base or enumeration type; `None` for what has no comparable value.
     fn scalar(&self, id: EntryId) -> Result<Option<(ScalarKind, bool, u32)>, Stop> {
-        if matches!(self.units.own(id, dw::DW_AT_endianity), Some(AttributeValue::Endianity(dw::DW_END_big))) {
+        if matches!(
+            self.units.own(id, dw::DW_AT_endianity),
+            Some(AttributeValue::Endianity(dw::DW_END_big))
+        ) {
             return Ok(None);
         }
-        let Some(size @ 1..=16) = self.number(id, dw::DW_AT_byte_size) else { return Ok(None) };
+        let Some(size @ 1..=16) = self.number(id, dw::DW_AT_byte_size) else {
+            return Ok(None);
+        };
         let bits = match self.number(id, dw::DW_AT_bit_size) {
             Some(bits) if bits > 0 && bits <= size * 8 => bits as u32,
             _ => size as u32 * 8,
@@ -229,7 +286,8 @@ impl Walk<'_> {
         if self.tag(id)? == dw::DW_TAG_enumeration_type {
             return Ok(Some((ScalarKind::Enum, self.enum_is_signed(id)?, bits)));
         }
-        let Some(AttributeValue::Encoding(encoding)) = self.units.own(id, dw::DW_AT_encoding) else {
+        let Some(AttributeValue::Encoding(encoding)) = self.units.own(id, dw::DW_AT_encoding)
+        else {
             return Err(damage("a base type without an encoding"));
         };
         Ok(match scalar_of(*encoding) {
@@ -249,9 +307,14 @@ impl Walk<'_> {
             Some(ty) => self.strip(ty)?,
             None => None,
         };
-        let encoding = under.and_then(|ty| self.units.own(ty, dw::DW_AT_encoding)).or(self.units.own(id, dw::DW_AT_encoding));
+        let encoding = under
+            .and_then(|ty| self.units.own(ty, dw::DW_AT_encoding))
+            .or(self.units.own(id, dw::DW_AT_encoding));
         if let Some(AttributeValue::Encoding(encoding)) = encoding {
-            return Ok(matches!(scalar_of(*encoding), Scalar::Integer { signed: true, .. }));
+            return Ok(matches!(
+                scalar_of(*encoding),
+                Scalar::Integer { signed: true, .. }
+            ));
         }
         let negative = |child: &EntryId| match self.units.own(*child, dw::DW_AT_const_value) {
             Some(AttributeValue::Sdata(value)) => *value < 0,
@@ -264,16 +327,31 @@ impl Walk<'_> {
         let length = self.path.len();
         for member in self.children(id)? {
             let tag = self.tag(member)?;
-            let hidden = [dw::DW_AT_declaration, dw::DW_AT_external, dw::DW_AT_artificial];
+            let hidden = [
+                dw::DW_AT_declaration,
+                dw::DW_AT_external,
+                dw::DW_AT_artificial,
+            ];
             if !matches!(tag, dw::DW_TAG_member | dw::DW_TAG_inheritance)
-                || hidden.iter().any(|name| self.units.own(member, *name).is_some())
+                || hidden
+                    .iter()
+                    .any(|name| self.units.own(member, *name).is_some())
             {
                 continue;
             }
-            let Some(ty) = self.type_of(member)? else { continue };
-            let Some(start) = self.member_start(member)? else { continue };
-            let start = offset.checked_add(start).ok_or_else(|| damage("a member beyond memory"))?;
-            let name = self.units.own(member, dw::DW_AT_name).and_then(|value| self.units.string(member.unit, value));
+            let Some(ty) = self.type_of(member)? else {
+                continue;
+            };
+            let Some(start) = self.member_start(member)? else {
+                continue;
+            };
+            let start = offset
+                .checked_add(start)
+                .ok_or_else(|| damage("a member beyond memory"))?;
+            let name = self
+                .units
+                .own(member, dw::DW_AT_name)
+                .and_then(|value| self.units.string(member.unit, value));
             // The members of an unnamed member and of a base class are reached without a name of its own.
             if let (Some(name), dw::DW_TAG_member) = (&name, tag) {
                 self.path.push('.');
@@ -291,35 +369,70 @@ impl Walk<'_> {
 
     /// Where a member starts in its structure, in bits; `None` when that is computed at run time.
     fn member_start(&self, member: EntryId) -> Result<Option<u64>, Stop> {
-        let Some(value) = self.units.own(member, dw::DW_AT_data_member_location) else { return Ok(Some(0)) };
+        let Some(value) = self.units.own(member, dw::DW_AT_data_member_location) else {
+            return Ok(Some(0));
+        };
         let bytes = match value.exprloc_value() {
             Some(expression) => {
-                let loaded = self.units.loaded(member.unit).map_err(|error| Stop::Damage(Damage(error.to_string())))?;
+                let loaded = self
+                    .units
+                    .loaded(member.unit)
+                    .map_err(|error| Stop::Damage(Damage(error.to_string())))?;
                 let mut operations = expression.operations(loaded.unit.encoding());
-                let first = operations.next().map_err(|error| Stop::Damage(error.into()))?;
+                let first = operations
+                    .next()
+                    .map_err(|error| Stop::Damage(error.into()))?;
                 match (first, operations.next()) {
-                    (Some(Operation::PlusConstant { value } | Operation::UnsignedConstant { value }), Ok(None)) => value,
+                    (
+                        Some(
+                            Operation::PlusConstant { value }
+                            | Operation::UnsignedConstant { value },
+                        ),
+                        Ok(None),
+                    ) => value,
                     _ => return Ok(None),
                 }
             }
-            None => value.udata_value().ok_or_else(|| damage("DW_AT_data_member_location of an unknown form"))?,
+            None => value
+                .udata_value()
+                .ok_or_else(|| damage("DW_AT_data_member_location of an unknown form"))?,
         };
-        Ok(Some(bytes.checked_mul(8).ok_or_else(|| damage("a member beyond memory"))?))
+        Ok(Some(
+            bytes
+                .checked_mul(8)
+                .ok_or_else(|| damage("a member beyond memory"))?,
+        ))
     }
 
-    fn bit_field(&mut self, member: EntryId, ty: EntryId, offset: u64, bits: u64) -> Result<(), Stop> {
-        let Some(ty) = self.strip(ty)? else { return Ok(()) };
-        if !matches!(self.tag(ty)?, dw::DW_TAG_base_type | dw::DW_TAG_enumeration_type) {
+    fn bit_field(
+        &mut self,
+        member: EntryId,
+        ty: EntryId,
+        offset: u64,
+        bits: u64,
+    ) -> Result<(), Stop> {
+        let Some(ty) = self.strip(ty)? else {
+            return Ok(());
+        };
+        if !matches!(
+            self.tag(ty)?,
+            dw::DW_TAG_base_type | dw::DW_TAG_enumeration_type
+        ) {
             return Ok(());
         }
-        let Some((kind, signed, width)) = self.scalar(ty)? else { return Ok(()) };
+        let Some((kind, signed, width)) = self.scalar(ty)? else {
+            return Ok(());
+        };
         if bits == 0 {
             return Ok(());
         }
         if bits > u64::from(width) {
             return Err(damage("a bit-field wider than its type"));
         }
-        let within = match (self.number(member, dw::DW_AT_data_bit_offset), self.number(member, dw::DW_AT_bit_offset)) {
+        let within = match (
+            self.number(member, dw::DW_AT_data_bit_offset),
+            self.number(member, dw::DW_AT_bit_offset),
+        ) {
             (Some(start), _) => Some(start),
             (None, Some(from_top)) => {
                 // DWARF 2 to 4: counted from the most significant bit of a storage unit.
@@ -327,7 +440,9 @@ impl Walk<'_> {
                     Some(size) => size,
                     None => self.size(ty, 0)?,
                 };
-                let Some(unit) = self.member_start(member)? else { return Ok(()) };
+                let Some(unit) = self.member_start(member)? else {
+                    return Ok(());
+                };
                 storage.checked_mul(8).and_then(|top| {
                     let below = i128::from(top) - i128::from(from_top as i64) - i128::from(bits);
                     u64::try_from(i128::from(unit) + below).ok()
@@ -335,7 +450,9 @@ impl Walk<'_> {
             }
             (None, None) => self.member_start(member)?,
         };
-        let start = within.and_then(|within| offset.checked_add(within)).ok_or_else(|| damage("a bit-field outside its structure"))?;
+        let start = within
+            .and_then(|within| offset.checked_add(within))
+            .ok_or_else(|| damage("a bit-field outside its structure"))?;
         if self.shapes.len() < self.cap {
             self.push(kind, signed, start, bits as u32);
         }
@@ -348,13 +465,20 @@ impl Walk<'_> {
             return Ok(());
         }
         let dimensions = self.dimensions(id)?;
-        let Some(element) = self.type_of(id)? else { return Ok(()) };
-        let bits = self.size(element, depth + 1)?.checked_mul(8).ok_or_else(|| damage("an element larger than memory"))?;
+        let Some(element) = self.type_of(id)? else {
+            return Ok(());
+        };
+        let bits = self
+            .size(element, depth + 1)?
+            .checked_mul(8)
+            .ok_or_else(|| damage("an element larger than memory"))?;
         let count = product(&dimensions)?;
         if dimensions.is_empty() || bits == 0 {
             return Ok(());
         }
-        count.checked_mul(bits).ok_or_else(|| damage("an array larger than memory"))?;
+        count
+            .checked_mul(bits)
+            .ok_or_else(|| damage("an array larger than memory"))?;
         let length = self.path.len();
         for flat in 0..count {
             if self.shapes.len() >= self.cap || self.steps > MAX_STEPS {
@@ -363,9 +487,12 @@ impl Walk<'_> {
             let mut rest = count;
             for dimension in &dimensions {
                 rest /= dimension;
-                self.path.push_str(&format!("[{}]", flat / rest % dimension));
+                self.path
+                    .push_str(&format!("[{}]", flat / rest % dimension));
             }
-            let start = offset.checked_add(flat * bits).ok_or_else(|| damage("an element beyond memory"))?;
+            let start = offset
+                .checked_add(flat * bits)
+                .ok_or_else(|| damage("an element beyond memory"))?;
             self.visit(element, start, depth + 1)?;
             self.path.truncate(length);
         }
@@ -374,7 +501,9 @@ impl Walk<'_> {
 }
 
 fn product(dimensions: &[u64]) -> Result<u64, Stop> {
-    let all = dimensions.iter().try_fold(1u64, |all, dimension| all.checked_mul(*dimension));
+    let all = dimensions
+        .iter()
+        .try_fold(1u64, |all, dimension| all.checked_mul(*dimension));
     all.ok_or_else(|| damage("an array larger than memory"))
 }
 

@@ -6,30 +6,46 @@
 //! or that it cannot be read. This is the debugger half of the debug-information oracle of paper 000 (Li, Ding, Zhang,
 //! Italiano: Debug Information Validation for Optimized Code, PLDI 2020, sections 3 and 4), without the debugger.
 //!
+//! The steps, in the order of the files:
+//! - [`Image`] (`image`) opens a file: `elf` gives bytes, sections and symbols; `units` the units and the references
+//!   between their entries; `tree` the entries of one unit, read when first asked for; `lines` the line table; `cfi` the
+//!   call frame information.
+//! - [`Image::site`] (`site`) finds the scopes around an address and their variables. For each, `layout` flattens the
+//!   type into leaves and `place` finds the location that holds there, which `expression` decodes.
+//! - [`Image::observe`] (`observe`) evaluates them on a [`Machine`]: `frame` has registers and frame address, `evaluate`
+//!   runs expressions on the typed values of `stack`, `caller` finds what only the caller knows.
+//! - `describe` and `spans` serve reports and tests.
+//!
 //! Malformed debug information is never a panic: in one variable it is [`Observation::IllFormed`], in a unit an
 //! [`Error`] for what needs that unit. Only this crate names gimli types.
 
 mod address;
-mod caller;
-mod cfi;
-mod describe;
-mod elf;
 mod error;
-mod expression;
-mod frame;
-mod image;
-mod layout;
 mod leaf;
-mod lines;
 mod machine;
 mod observation;
-mod observe;
-mod place;
-mod site;
-mod spans;
-mod stack;
+
+mod image;
+
+mod cfi;
+mod elf;
+mod lines;
 mod tree;
 mod units;
+
+mod expression;
+mod layout;
+mod place;
+mod site;
+
+mod caller;
+mod evaluate;
+mod frame;
+mod observe;
+mod stack;
+
+mod describe;
+mod spans;
 
 pub use address::{Avma, Line, Svma};
 pub use elf::{Symbol, SymbolKind};

@@ -65,7 +65,9 @@ pub(crate) struct LineTable {
 impl LineTable {
     pub(crate) fn read(dwarf: &Dwarf<Slice>, unit: &Unit<Slice>) -> Result<LineTable, Damage> {
         let mut table = LineTable::default();
-        let Some(program) = unit.line_program.clone() else { return Ok(table) };
+        let Some(program) = unit.line_program.clone() else {
+            return Ok(table);
+        };
         let mut machine = program.rows();
         let (mut rows, mut count) = (Vec::<Row>::new(), 0usize);
         while let Some((header, row)) = machine.next_row()? {
@@ -75,8 +77,16 @@ impl LineTable {
             }
             if row.end_sequence() {
                 let rows = std::mem::take(&mut rows);
-                if let Some(start) = rows.first().map(|row| row.pc).filter(|start| *start != 0 && *start < row.address()) {
-                    table.sequences.push(Sequence { start, end: row.address(), rows });
+                if let Some(start) = rows
+                    .first()
+                    .map(|row| row.pc)
+                    .filter(|start| *start != 0 && *start < row.address())
+                {
+                    table.sequences.push(Sequence {
+                        start,
+                        end: row.address(),
+                        rows,
+                    });
                 }
                 continue;
             }
@@ -89,7 +99,10 @@ impl LineTable {
             rows.push(Row {
                 pc: row.address(),
                 file,
-                line: row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or(0),
+                line: row
+                    .line()
+                    .and_then(|line| u32::try_from(line.get()).ok())
+                    .unwrap_or(0),
                 column: match row.column() {
                     gimli::ColumnType::LeftEdge => 0,
                     gimli::ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(0),
@@ -104,15 +117,29 @@ impl LineTable {
     /// The row that covers an address: of several at one address the last statement, or the last if there is none. This
     /// is also what gdb shows.
     pub(crate) fn at(&self, pc: u64) -> Option<LineRow> {
-        let after = self.sequences.partition_point(|sequence| sequence.start <= pc);
-        let sequence = self.sequences[..after].iter().rev().take(64).find(|sequence| pc < sequence.end)?;
+        let after = self
+            .sequences
+            .partition_point(|sequence| sequence.start <= pc);
+        let sequence = self.sequences[..after]
+            .iter()
+            .rev()
+            .take(64)
+            .find(|sequence| pc < sequence.end)?;
         let after = sequence.rows.partition_point(|row| row.pc <= pc);
         let last = sequence.rows.get(after.checked_sub(1)?)?;
-        let mut here = sequence.rows[..after].iter().rev().take_while(|row| row.pc == last.pc);
-        let row = here.find(|row| row.is_stmt && row.line != 0).unwrap_or(last);
+        let mut here = sequence.rows[..after]
+            .iter()
+            .rev()
+            .take_while(|row| row.pc == last.pc);
+        let row = here
+            .find(|row| row.is_stmt && row.line != 0)
+            .unwrap_or(last);
         Some(LineRow {
             pc: Svma(row.pc),
-            file: self.files.get(&row.file).map_or_else(|| Arc::from(""), |(path, _)| path.clone()),
+            file: self
+                .files
+                .get(&row.file)
+                .map_or_else(|| Arc::from(""), |(path, _)| path.clone()),
             line: (row.line != 0).then_some(Line(row.line)),
             column: row.column,
             is_stmt: row.is_stmt,
@@ -123,13 +150,21 @@ impl LineTable {
     /// address stands for the last statement row only.
     pub(crate) fn stops(&self, out: &mut Vec<StatementStop>) {
         for sequence in &self.sequences {
-            let mut rows = sequence.rows.iter().filter(|row| row.is_stmt && row.pc < sequence.end).peekable();
+            let mut rows = sequence
+                .rows
+                .iter()
+                .filter(|row| row.is_stmt && row.pc < sequence.end)
+                .peekable();
             while let Some(row) = rows.next() {
                 if rows.peek().is_some_and(|next| next.pc == row.pc) || row.line == 0 {
                     continue;
                 }
                 if let Some((file, true)) = self.files.get(&row.file) {
-                    out.push(StatementStop { pc: Svma(row.pc), line: Line(row.line), file: file.clone() });
+                    out.push(StatementStop {
+                        pc: Svma(row.pc),
+                        line: Line(row.line),
+                        file: file.clone(),
+                    });
                 }
             }
         }
@@ -138,16 +173,28 @@ impl LineTable {
 
 /// Whether a unit's line program names any file of the user's own, told from its header alone.
 pub(crate) fn has_own_files(dwarf: &Dwarf<Slice>, unit: &Unit<Slice>) -> bool {
-    let Some(program) = &unit.line_program else { return false };
+    let Some(program) = &unit.line_program else {
+        return false;
+    };
     let header = program.header();
     let first = if header.version() >= 5 { 0 } else { 1 };
     (first..first + header.file_names().len() as u64)
         .any(|index| path(dwarf, unit, header, index).is_some_and(|path| is_own(&path)))
 }
 
-fn path(dwarf: &Dwarf<Slice>, unit: &Unit<Slice>, header: &LineProgramHeader<Slice>, index: u64) -> Option<String> {
+fn path(
+    dwarf: &Dwarf<Slice>,
+    unit: &Unit<Slice>,
+    header: &LineProgramHeader<Slice>,
+    index: u64,
+) -> Option<String> {
     let file = header.file(index)?;
-    let text = |value| dwarf.attr_string(unit, value).ok().map(|bytes: Slice| bytes.to_string_lossy().into_owned());
+    let text = |value| {
+        dwarf
+            .attr_string(unit, value)
+            .ok()
+            .map(|bytes: Slice| bytes.to_string_lossy().into_owned())
+    };
     let mut path = text(file.path_name())?;
     if !path.starts_with('/')
         && let Some(directory) = file.directory(header).and_then(text)
@@ -166,8 +213,11 @@ fn path(dwarf: &Dwarf<Slice>, unit: &Unit<Slice>, header: &LineProgramHeader<Sli
 fn is_own(path: &str) -> bool {
     const FOREIGN: [&str; 5] = ["/usr/", "/lib/", "/lib64/", "/opt/", "/rustc/"];
     const INSIDE: [&str; 4] = ["/lib/gcc/", "/lib/clang/", "/rustlib/", "/.cargo/registry/"];
-    let built_in = path.ends_with("<built-in>") || path.ends_with("<command-line>") || path.is_empty();
-    !built_in && !FOREIGN.iter().any(|prefix| path.starts_with(prefix)) && !INSIDE.iter().any(|part| path.contains(part))
+    let built_in =
+        path.ends_with("<built-in>") || path.ends_with("<command-line>") || path.is_empty();
+    !built_in
+        && !FOREIGN.iter().any(|prefix| path.starts_with(prefix))
+        && !INSIDE.iter().any(|part| path.contains(part))
 }
 
 #[cfg(test)]

@@ -81,11 +81,22 @@ impl PointerValue {
             (Null, Null) => Some(true),
             (Null, _) | (_, Null) => Some(false),
             (
-                Symbol { name: a, offset: i, derived: p, end_of: e },
-                Symbol { name: b, offset: j, derived: q, end_of: f },
+                Symbol {
+                    name: a,
+                    offset: i,
+                    derived: p,
+                    end_of: e,
+                },
+                Symbol {
+                    name: b,
+                    offset: j,
+                    derived: q,
+                    end_of: f,
+                },
             ) => {
                 let ends = |end: &Option<(Arc<str>, u64)>, name: &str, offset: u64| {
-                    end.as_ref().is_some_and(|(n, size)| **n == *name && *size == offset)
+                    end.as_ref()
+                        .is_some_and(|(n, size)| **n == *name && *size == offset)
                 };
                 let end_to_end = e.is_some() && e == f;
                 if (a == b && i == j) || ends(e, b, *j) || ends(f, a, *i) || end_to_end {
@@ -106,11 +117,18 @@ impl fmt::Display for PointerValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PointerValue::Null => f.write_str("0x0"),
-            PointerValue::Symbol { name, offset: 0, .. } => write!(f, "&{name}"),
+            PointerValue::Symbol {
+                name, offset: 0, ..
+            } => write!(f, "&{name}"),
             PointerValue::Symbol { name, offset, .. } => write!(f, "&{name}+{offset}"),
             PointerValue::Opaque(raw) => write!(f, "{raw:#x}"),
-            PointerValue::Synthetic { variable, offset: 0 } => write!(f, "synthetic &{variable}"),
-            PointerValue::Synthetic { variable, offset } => write!(f, "synthetic &{variable}{offset:+}"),
+            PointerValue::Synthetic {
+                variable,
+                offset: 0,
+            } => write!(f, "synthetic &{variable}"),
+            PointerValue::Synthetic { variable, offset } => {
+                write!(f, "synthetic &{variable}{offset:+}")
+            }
         }
     }
 }

@@ -13,14 +13,22 @@ use crate::{Leaf, Machine, Observation, PointerValue, ScalarKind, Value};
 /// A variable that reaches further is read leaf by leaf instead of at once.
 const AT_ONCE: u64 = 4096;
 
-pub(crate) fn observe(callers: &Callers<'_>, site: &Site, machine: &dyn Machine, out: &mut Vec<Observation>) {
+pub(crate) fn observe(
+    callers: &Callers<'_>,
+    site: &Site,
+    machine: &dyn Machine,
+    out: &mut Vec<Observation>,
+) {
     out.clear();
     out.reserve(site.leaves.len());
     let frame = Frame::new(callers, machine, &site.scope, Registers::Machine, 0);
     let (mut pieces, mut buffer) = (Vec::new(), Vec::new());
     for variable in &site.variables {
         callers.steps.set(0);
-        let leaves = site.leaves.get(variable.first_leaf..variable.first_leaf + variable.leaf_count).unwrap_or_default();
+        let leaves = site
+            .leaves
+            .get(variable.first_leaf..variable.first_leaf + variable.leaf_count)
+            .unwrap_or_default();
         match frame.locate(&variable.place, &mut pieces) {
             Ok(()) => read_leaves(&frame, variable, leaves, &pieces, &mut buffer, out),
             Err(fault) => {
@@ -41,15 +49,34 @@ impl From<Fault> for Observation {
     }
 }
 
-fn read_leaves(frame: &Frame<'_>, variable: &Variable, leaves: &[Leaf], pieces: &[Piece], buffer: &mut Vec<u8>, out: &mut Vec<Observation>) {
+fn read_leaves(
+    frame: &Frame<'_>,
+    variable: &Variable,
+    leaves: &[Leaf],
+    pieces: &[Piece],
+    buffer: &mut Vec<u8>,
+    out: &mut Vec<Observation>,
+) {
     // The common case: one stretch of memory, read at once.
-    if let ([Piece { bits: None, part: Part::Memory(address), .. }], true) = (pieces, variable.reach <= AT_ONCE) {
+    if let (
+        [
+            Piece {
+                bits: None,
+                part: Part::Memory(address),
+                ..
+            },
+        ],
+        true,
+    ) = (pieces, variable.reach <= AT_ONCE)
+    {
         buffer.clear();
         buffer.resize(variable.reach as usize, 0);
         match frame.read(*address, buffer) {
             Ok(()) => out.extend(leaves.iter().map(|leaf| {
                 let bits = bits_of(buffer, leaf.bit_offset, leaf.bit_size);
-                bits.map_or(Observation::OptimisedOut, |bits| Observation::Value(value(frame, leaf, bits)))
+                bits.map_or(Observation::OptimisedOut, |bits| {
+                    Observation::Value(value(frame, leaf, bits))
+                })
             })),
             Err(fault) => {
                 let observation = Observation::from(fault);
@@ -58,10 +85,14 @@ fn read_leaves(frame: &Frame<'_>, variable: &Variable, leaves: &[Leaf], pieces: 
         }
         return;
     }
-    out.extend(leaves.iter().map(|leaf| match read_leaf(frame, leaf, pieces) {
-        Ok(value) => Observation::Value(value),
-        Err(fault) => fault.into(),
-    }));
+    out.extend(
+        leaves
+            .iter()
+            .map(|leaf| match read_leaf(frame, leaf, pieces) {
+                Ok(value) => Observation::Value(value),
+                Err(fault) => fault.into(),
+            }),
+    );
 }
 
 /// Some bits of a byte string, least significant first; `None` when it is too short.
@@ -80,26 +111,42 @@ fn bits_of(bytes: &[u8], offset: u64, size: u32) -> Option<u128> {
     if let (Some(top), 1..) = (high.first(), shift) {
         bits |= u128::from(*top) << (128 - shift);
     }
-    Some(if size == 128 { bits } else { bits & ((1 << size) - 1) })
+    Some(if size == 128 {
+        bits
+    } else {
+        bits & ((1 << size) - 1)
+    })
 }
 
 fn read_leaf(frame: &Frame<'_>, leaf: &Leaf, pieces: &[Piece]) -> Result<Value, Fault> {
-    let (start, end) = (leaf.bit_offset, leaf.bit_offset.saturating_add(leaf.bit_size.into()));
+    let (start, end) = (
+        leaf.bit_offset,
+        leaf.bit_offset.saturating_add(leaf.bit_size.into()),
+    );
     let (mut bits, mut filled) = (0u128, 0u32);
     let mut at = 0u64;
     for piece in pieces {
         let piece_end = piece.bits.map_or(u64::MAX, |bits| at.saturating_add(bits));
         let (from, to) = (start.max(at), end.min(piece_end));
         if from < to {
-            if let (Part::Pointer { variable, offset }, ScalarKind::Pointer) = (&piece.part, leaf.kind)
+            if let (Part::Pointer { variable, offset }, ScalarKind::Pointer) =
+                (&piece.part, leaf.kind)
                 && (from, to) == (start, end)
             {
                 let within = i64::try_from((from - at) / 8).unwrap_or(0);
                 let offset = offset.wrapping_add(within);
-                return Ok(Value::Pointer(PointerValue::Synthetic { variable: variable.clone(), offset }));
+                return Ok(Value::Pointer(PointerValue::Synthetic {
+                    variable: variable.clone(),
+                    offset,
+                }));
             }
             let size = u32::try_from(to - from).map_err(|_| Fault::OptimisedOut)?;
-            let got = part_bits(frame, &piece.part, piece.offset.saturating_add(from - at), size)?;
+            let got = part_bits(
+                frame,
+                &piece.part,
+                piece.offset.saturating_add(from - at),
+                size,
+            )?;
             bits |= got.checked_shl(filled).unwrap_or(0);
             filled += size;
         }
@@ -108,7 +155,11 @@ fn read_leaf(frame: &Frame<'_>, leaf: &Leaf, pieces: &[Piece]) -> Result<Value, 
             break;
         }
     }
-    if filled == leaf.bit_size { Ok(value(frame, leaf, bits)) } else { Err(Fault::OptimisedOut) }
+    if filled == leaf.bit_size {
+        Ok(value(frame, leaf, bits))
+    } else {
+        Err(Fault::OptimisedOut)
+    }
 }
 
 fn part_bits(frame: &Frame<'_>, part: &Part, offset: u64, size: u32) -> Result<u128, Fault> {
@@ -131,11 +182,17 @@ fn part_bits(frame: &Frame<'_>, part: &Part, offset: u64, size: u32) -> Result<u
             if offset.saturating_add(size.into()) > width {
                 return Err(Fault::unreadable("more bits than the register has"));
             }
-            bits_of(&frame.register(*register)?.to_le_bytes(), offset, size).ok_or(Fault::OptimisedOut)
+            bits_of(&frame.register(*register)?.to_le_bytes(), offset, size)
+                .ok_or(Fault::OptimisedOut)
         }
         Part::Value(value) => {
             let bytes = value.bits.to_le_bytes();
-            bits_of(&bytes[..usize::from(value.ty.bytes()).min(16)], offset, size).ok_or(Fault::OptimisedOut)
+            bits_of(
+                &bytes[..usize::from(value.ty.bytes()).min(16)],
+                offset,
+                size,
+            )
+            .ok_or(Fault::OptimisedOut)
         }
         Part::Bytes(bytes) => bits_of(bytes, offset, size).ok_or(Fault::OptimisedOut),
     }
@@ -143,8 +200,19 @@ fn part_bits(frame: &Frame<'_>, part: &Part, offset: u64, size: u32) -> Result<u
 
 fn value(frame: &Frame<'_>, leaf: &Leaf, bits: u128) -> Value {
     match leaf.kind {
-        ScalarKind::Float => Value::Float { bits, size: if leaf.bit_size > 64 { 16 } else { (leaf.bit_size / 8) as u8 } },
-        ScalarKind::Pointer => Value::Pointer(pointer(frame.callers.file, bits as u64, frame.machine.bias())),
+        ScalarKind::Float => Value::Float {
+            bits,
+            size: if leaf.bit_size > 64 {
+                16
+            } else {
+                (leaf.bit_size / 8) as u8
+            },
+        },
+        ScalarKind::Pointer => Value::Pointer(pointer(
+            frame.callers.file,
+            bits as u64,
+            frame.machine.bias(),
+        )),
         _ if leaf.signed && leaf.bit_size > 0 => {
             let unused = 128 - leaf.bit_size.min(128);
             Value::Signed(((bits << unused) as i128) >> unused)
@@ -164,9 +232,19 @@ pub(crate) fn pointer(file: &File, raw: u64, bias: u64) -> PointerValue {
     match (inside, end_of) {
         (Some(extent), end_of) => {
             let (name, derived) = file.source_name(extent);
-            PointerValue::Symbol { name, offset: stated - extent.start, derived, end_of }
+            PointerValue::Symbol {
+                name,
+                offset: stated - extent.start,
+                derived,
+                end_of,
+            }
         }
-        (None, Some((name, size))) => PointerValue::Symbol { name, offset: size, derived: false, end_of: None },
+        (None, Some((name, size))) => PointerValue::Symbol {
+            name,
+            offset: size,
+            derived: false,
+            end_of: None,
+        },
         (None, None) => PointerValue::Opaque(raw),
     }
 }

@@ -59,13 +59,24 @@ pub(crate) fn functions(units: &Units) -> Result<Vec<Function>, Error> {
             if !inlined && tag != dw::DW_TAG_subprogram || tree.flag(index, dw::DW_AT_declaration) {
                 continue;
             }
-            let (Some(root), Some(name)) = (units.lineage(id).last(), units.name(id)) else { continue };
+            let (Some(root), Some(name)) = (units.lineage(id).last(), units.name(id)) else {
+                continue;
+            };
             let decl_line = units.decl_line(id);
-            let function = found.entry(root).or_insert(Function { name, ranges: Vec::new(), decl_line, inlined: 0 });
+            let function = found.entry(root).or_insert(Function {
+                name,
+                ranges: Vec::new(),
+                decl_line,
+                inlined: 0,
+            });
             if inlined {
                 function.inlined += 1;
             } else if let Ok(Some(ranges)) = units.ranges(id) {
-                function.ranges.extend(ranges.into_iter().map(|(start, end)| Svma(start)..Svma(end)));
+                function.ranges.extend(
+                    ranges
+                        .into_iter()
+                        .map(|(start, end)| Svma(start)..Svma(end)),
+                );
             }
         }
     }
@@ -74,15 +85,22 @@ pub(crate) fn functions(units: &Units) -> Result<Vec<Function>, Error> {
     Ok(functions)
 }
 
-pub(crate) fn location_spans(units: &Units, file: &File, function: &str, variable: &str) -> Result<Vec<LocationSpan>, Error> {
+pub(crate) fn location_spans(
+    units: &Units,
+    file: &File,
+    function: &str,
+    variable: &str,
+) -> Result<Vec<LocationSpan>, Error> {
     let mut spans = Vec::new();
     let mut known = false;
     for unit in 0..units.count() {
         let tree = units.tree(unit)?;
         for index in 0..tree.len() {
             let id = EntryId { unit, index };
-            if !matches!(tree.entry(index).tag, dw::DW_TAG_variable | dw::DW_TAG_formal_parameter)
-                || units.name(id).as_deref() != Some(variable)
+            if !matches!(
+                tree.entry(index).tag,
+                dw::DW_TAG_variable | dw::DW_TAG_formal_parameter
+            ) || units.name(id).as_deref() != Some(variable)
                 || enclosing(units, id)?.as_deref().unwrap_or("") != function
             {
                 continue;
@@ -91,7 +109,13 @@ pub(crate) fn location_spans(units: &Units, file: &File, function: &str, variabl
             collect(units, file, id, &mut spans)?;
         }
     }
-    if known { Ok(spans) } else { Err(Error::Unknown { what: format!("variable `{variable}` of function `{function}`") }) }
+    if known {
+        Ok(spans)
+    } else {
+        Err(Error::Unknown {
+            what: format!("variable `{variable}` of function `{function}`"),
+        })
+    }
 }
 
 /// The function that an entry is in, inlined or not.
@@ -100,8 +124,14 @@ fn enclosing(units: &Units, id: EntryId) -> Result<Option<Arc<str>>, Error> {
     let mut index = tree.entry(id.index).parent;
     loop {
         let entry = tree.entry(index);
-        if matches!(entry.tag, dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine) {
-            return Ok(units.name(EntryId { unit: id.unit, index }));
+        if matches!(
+            entry.tag,
+            dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine
+        ) {
+            return Ok(units.name(EntryId {
+                unit: id.unit,
+                index,
+            }));
         }
         if entry.parent == index {
             return Ok(None);
@@ -110,34 +140,67 @@ fn enclosing(units: &Units, id: EntryId) -> Result<Option<Arc<str>>, Error> {
     }
 }
 
-fn collect(units: &Units, file: &File, id: EntryId, spans: &mut Vec<LocationSpan>) -> Result<(), Error> {
+fn collect(
+    units: &Units,
+    file: &File,
+    id: EntryId,
+    spans: &mut Vec<LocationSpan>,
+) -> Result<(), Error> {
     let malformed = |damage: Damage| Error::malformed("location", damage);
     let place = |bytes: &[u8], section: &str| {
-        file.file_offset(bytes.as_ptr()).ok_or_else(|| Error::Compressed { section: section.to_owned() })
+        file.file_offset(bytes.as_ptr())
+            .ok_or_else(|| Error::Compressed {
+                section: section.to_owned(),
+            })
     };
     if let Some(value) = units.own(id, dw::DW_AT_location) {
         let loaded = units.loaded(id.unit)?;
         if let Some(expression) = value.exprloc_value() {
-            let (file_offset, len) = (place(expression.0.slice(), ".debug_info")?, expression.0.len() as u64);
-            spans.push(LocationSpan { pc: around(units, id)?, file_offset, len, kind: LocationKind::Expression });
-        } else if let Some(mut list) =
-            units.dwarf_of(loaded).attr_locations(&loaded.unit, *value).map_err(|error| malformed(error.into()))?
+            let (file_offset, len) = (
+                place(expression.0.slice(), ".debug_info")?,
+                expression.0.len() as u64,
+            );
+            spans.push(LocationSpan {
+                pc: around(units, id)?,
+                file_offset,
+                len,
+                kind: LocationKind::Expression,
+            });
+        } else if let Some(mut list) = units
+            .dwarf_of(loaded)
+            .attr_locations(&loaded.unit, *value)
+            .map_err(|error| malformed(error.into()))?
         {
             while let Some(element) = list.next().map_err(|error| malformed(error.into()))? {
                 let pc = Svma(element.range.begin)..Svma(element.range.end);
-                let (file_offset, len) = (place(element.data.0.slice(), ".debug_loclists")?, element.data.0.len() as u64);
-                spans.push(LocationSpan { pc, file_offset, len, kind: LocationKind::Expression });
+                let (file_offset, len) = (
+                    place(element.data.0.slice(), ".debug_loclists")?,
+                    element.data.0.len() as u64,
+                );
+                spans.push(LocationSpan {
+                    pc,
+                    file_offset,
+                    len,
+                    kind: LocationKind::Expression,
+                });
             }
         }
     }
     if let Some(value) = units.own(id, dw::DW_AT_const_value) {
         let bytes = match value {
-            AttributeValue::Block(bytes) | AttributeValue::Exprloc(gimli::Expression(bytes)) => bytes.slice(),
+            AttributeValue::Block(bytes) | AttributeValue::Exprloc(gimli::Expression(bytes)) => {
+                bytes.slice()
+            }
             _ => const_value_bytes(units, id).map_err(malformed)?,
         };
         if !bytes.is_empty() {
             let (file_offset, len) = (place(bytes, ".debug_info")?, bytes.len() as u64);
-            spans.push(LocationSpan { pc: around(units, id)?, file_offset, len, kind: LocationKind::ConstValue });
+            spans.push(LocationSpan {
+                pc: around(units, id)?,
+                file_offset,
+                len,
+                kind: LocationKind::ConstValue,
+            });
         }
     }
     Ok(())
@@ -167,7 +230,10 @@ fn around(units: &Units, id: EntryId) -> Result<Range<Svma>, Error> {
     let mut index = id.index;
     while tree.entry(index).parent != index {
         index = tree.entry(index).parent;
-        if let Ok(Some(ranges)) = units.ranges(EntryId { unit: id.unit, index }) {
+        if let Ok(Some(ranges)) = units.ranges(EntryId {
+            unit: id.unit,
+            index,
+        }) {
             let start = ranges.iter().map(|(start, _)| *start).min();
             let end = ranges.iter().map(|(_, end)| *end).max();
             if let (Some(start), Some(end)) = (start, end) {

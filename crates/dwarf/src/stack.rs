@@ -44,7 +44,11 @@ impl Type {
 
     const fn mask(self) -> u128 {
         let bits = self.bytes() as u32 * 8;
-        if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
+        if bits >= 128 {
+            u128::MAX
+        } else {
+            (1 << bits) - 1
+        }
     }
 }
 
@@ -52,8 +56,14 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Generic => f.write_str("generic"),
-            Type::Integer { bytes, signed: true } => write!(f, "signed {bytes}-byte"),
-            Type::Integer { bytes, signed: false } => write!(f, "unsigned {bytes}-byte"),
+            Type::Integer {
+                bytes,
+                signed: true,
+            } => write!(f, "signed {bytes}-byte"),
+            Type::Integer {
+                bytes,
+                signed: false,
+            } => write!(f, "unsigned {bytes}-byte"),
             Type::Float { bytes } => write!(f, "{bytes}-byte floating-point"),
         }
     }
@@ -99,17 +109,27 @@ pub(crate) enum Binary {
 
 impl StackValue {
     pub(crate) const fn generic(value: u64) -> StackValue {
-        StackValue { ty: Type::Generic, bits: value as u128 }
+        StackValue {
+            ty: Type::Generic,
+            bits: value as u128,
+        }
     }
 
     pub(crate) const fn new(ty: Type, bits: u128) -> StackValue {
-        StackValue { ty, bits: bits & ty.mask() }
+        StackValue {
+            ty,
+            bits: bits & ty.mask(),
+        }
     }
 
     /// The integer that the bits mean, read with a sign if `signed`.
     const fn integer(self, signed: bool) -> i128 {
         let unused = 128 - self.ty.bytes() as u32 * 8;
-        if signed { ((self.bits << unused) as i128) >> unused } else { self.bits as i128 }
+        if signed {
+            ((self.bits << unused) as i128) >> unused
+        } else {
+            self.bits as i128
+        }
     }
 
     const fn is_signed(self) -> bool {
@@ -119,7 +139,10 @@ impl StackValue {
     /// The integer that the value is; an error for floating-point values.
     pub(crate) fn integral(self, operation: &'static str) -> Result<i128, Fault> {
         match self.ty {
-            Type::Float { .. } => Err(Fault::ill_formed(format!("{operation}: expected an integer on the stack, met a {} value", self.ty))),
+            Type::Float { .. } => Err(Fault::ill_formed(format!(
+                "{operation}: expected an integer on the stack, met a {} value",
+                self.ty
+            ))),
             _ => Ok(self.integer(self.is_signed())),
         }
     }
@@ -133,15 +156,22 @@ impl StackValue {
         match self.ty {
             Type::Float { bytes: 4 } => Ok(f64::from(f32::from_bits(self.bits as u32))),
             Type::Float { bytes: 8 } => Ok(f64::from_bits(self.bits as u64)),
-            _ => Err(Fault::unreadable(format!("arithmetic on a {} value is not supported", self.ty))),
+            _ => Err(Fault::unreadable(format!(
+                "arithmetic on a {} value is not supported",
+                self.ty
+            ))),
         }
     }
 
     fn from_float(ty: Type, value: f64) -> Result<StackValue, Fault> {
         match ty {
-            Type::Float { bytes: 4 } => Ok(StackValue::new(ty, u128::from((value as f32).to_bits()))),
+            Type::Float { bytes: 4 } => {
+                Ok(StackValue::new(ty, u128::from((value as f32).to_bits())))
+            }
             Type::Float { bytes: 8 } => Ok(StackValue::new(ty, u128::from(value.to_bits()))),
-            Type::Float { .. } => Err(Fault::unreadable(format!("arithmetic on a {ty} value is not supported"))),
+            Type::Float { .. } => Err(Fault::unreadable(format!(
+                "arithmetic on a {ty} value is not supported"
+            ))),
             Type::Integer { signed: false, .. } => Ok(StackValue::new(ty, value as u128)),
             Type::Generic | Type::Integer { .. } => Ok(StackValue::new(ty, value as i128 as u128)),
         }
@@ -152,8 +182,12 @@ impl StackValue {
         match (self.ty, ty) {
             (from, to) if from == to => Ok(self),
             (Type::Float { .. }, _) => StackValue::from_float(ty, self.float()?),
-            (Type::Integer { signed: false, .. }, Type::Float { .. }) => StackValue::from_float(ty, self.bits as f64),
-            (_, Type::Float { .. }) => StackValue::from_float(ty, self.integer(self.is_signed()) as f64),
+            (Type::Integer { signed: false, .. }, Type::Float { .. }) => {
+                StackValue::from_float(ty, self.bits as f64)
+            }
+            (_, Type::Float { .. }) => {
+                StackValue::from_float(ty, self.integer(self.is_signed()) as f64)
+            }
             _ => Ok(StackValue::new(ty, self.integer(self.is_signed()) as u128)),
         }
     }
@@ -161,7 +195,10 @@ impl StackValue {
     /// `DW_OP_reinterpret`.
     pub(crate) fn reinterpret(self, ty: Type) -> Result<StackValue, Fault> {
         if self.ty.bytes() != ty.bytes() {
-            return Err(Fault::ill_formed(format!("DW_OP_reinterpret: {} to {ty}, which have different sizes", self.ty)));
+            return Err(Fault::ill_formed(format!(
+                "DW_OP_reinterpret: {} to {ty}, which have different sizes",
+                self.ty
+            )));
         }
         Ok(StackValue::new(ty, self.bits))
     }
@@ -169,7 +206,14 @@ impl StackValue {
     pub(crate) fn unary(self, operation: Unary) -> Result<StackValue, Fault> {
         if let (Type::Float { .. }, Unary::Abs | Unary::Neg) = (self.ty, operation) {
             let value = self.float()?;
-            return StackValue::from_float(self.ty, if operation == Unary::Neg { -value } else { value.abs() });
+            return StackValue::from_float(
+                self.ty,
+                if operation == Unary::Neg {
+                    -value
+                } else {
+                    value.abs()
+                },
+            );
         }
         let value = self.integral(operation.name())?;
         let result = match operation {
@@ -181,10 +225,15 @@ impl StackValue {
     }
 
     pub(crate) fn binary(self, operation: Binary, right: StackValue) -> Result<StackValue, Fault> {
-        use Binary::{And, Div, Eq, Ge, Gt, Le, Lt, Minus, Mod, Mul, Ne, Or, Plus, Shl, Shr, Shra, Xor};
+        use Binary::{
+            And, Div, Eq, Ge, Gt, Le, Lt, Minus, Mod, Mul, Ne, Or, Plus, Shl, Shr, Shra, Xor,
+        };
         let name = operation.name();
         if self.ty != right.ty {
-            return Err(Fault::ill_formed(format!("{name}: operands of different types, {} and {}", self.ty, right.ty)));
+            return Err(Fault::ill_formed(format!(
+                "{name}: operands of different types, {} and {}",
+                self.ty, right.ty
+            )));
         }
         let truth = |value: bool| Ok(StackValue::generic(u64::from(value)));
         if let Type::Float { .. } = self.ty {
@@ -200,7 +249,10 @@ impl StackValue {
                 Le => truth(a <= b),
                 Gt => truth(a > b),
                 Ge => truth(a >= b),
-                _ => Err(Fault::ill_formed(format!("{name}: expected integers on the stack, met {} values", self.ty))),
+                _ => Err(Fault::ill_formed(format!(
+                    "{name}: expected integers on the stack, met {} values",
+                    self.ty
+                ))),
             };
         }
         // The remainder of generic values is unsigned, all else of them signed (gdb, gimli).

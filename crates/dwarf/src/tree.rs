@@ -100,7 +100,12 @@ fn wanted(name: DwAt) -> bool {
 impl Tree {
     /// Reads all entries of a unit.
     pub(crate) fn read(dwarf: &Dwarf<Slice>, unit: &Unit<Slice>) -> Result<Tree, Damage> {
-        let mut tree = Tree { entries: Vec::new(), attributes: Vec::new(), functions: Vec::new(), calls: Vec::new() };
+        let mut tree = Tree {
+            entries: Vec::new(),
+            attributes: Vec::new(),
+            functions: Vec::new(),
+            calls: Vec::new(),
+        };
         let mut open: Vec<u32> = Vec::new();
         let mut read = 0usize;
         let mut raw = unit.entries_raw(None)?;
@@ -122,7 +127,9 @@ impl Tree {
             let first_attribute = tree.attributes.len() as u32;
             read += abbreviation.attributes().len() + 1;
             if tree.entries.len() >= MAX_ENTRIES || read > MAX_ATTRIBUTES {
-                return Err(Damage(format!("more than {MAX_ENTRIES} entries or {MAX_ATTRIBUTES} attributes in one unit")));
+                return Err(Damage(format!(
+                    "more than {MAX_ENTRIES} entries or {MAX_ATTRIBUTES} attributes in one unit"
+                )));
             }
             for specification in abbreviation.attributes() {
                 let attribute = raw.read_attribute(*specification)?;
@@ -166,12 +173,17 @@ impl Tree {
                 // A function whose ranges are damaged has no addresses; asking for one says so.
                 dw::DW_TAG_subprogram => {
                     if let Ok(Some(ranges)) = self.ranges(dwarf, unit, index) {
-                        functions.extend(ranges.into_iter().map(|(start, end)| (start, end, index)));
+                        functions
+                            .extend(ranges.into_iter().map(|(start, end)| (start, end, index)));
                     }
                 }
                 dw::DW_TAG_call_site | dw::DW_TAG_GNU_call_site => {
-                    let address = self.attribute(index, dw::DW_AT_call_return_pc).or(self.attribute(index, dw::DW_AT_low_pc));
-                    if let Some(Ok(Some(address))) = address.map(|value| dwarf.attr_address(unit, *value)) {
+                    let address = self
+                        .attribute(index, dw::DW_AT_call_return_pc)
+                        .or(self.attribute(index, dw::DW_AT_low_pc));
+                    if let Some(Ok(Some(address))) =
+                        address.map(|value| dwarf.attr_address(unit, *value))
+                    {
                         calls.push((address, index));
                     }
                 }
@@ -193,18 +205,28 @@ impl Tree {
 
     /// The entry at an offset into the unit.
     pub(crate) fn at_offset(&self, offset: usize) -> Option<u32> {
-        self.entries.binary_search_by_key(&offset, |entry| entry.offset).ok().map(|index| index as u32)
+        self.entries
+            .binary_search_by_key(&offset, |entry| entry.offset)
+            .ok()
+            .map(|index| index as u32)
     }
 
     pub(crate) fn attribute(&self, index: u32, name: DwAt) -> Option<&Value> {
         let entry = &self.entries[index as usize];
         let first = entry.first_attribute as usize;
-        let all = self.attributes.get(first..first + entry.attributes as usize)?;
-        all.iter().find(|(have, _)| *have == name).map(|(_, value)| value)
+        let all = self
+            .attributes
+            .get(first..first + entry.attributes as usize)?;
+        all.iter()
+            .find(|(have, _)| *have == name)
+            .map(|(_, value)| value)
     }
 
     pub(crate) fn flag(&self, index: u32, name: DwAt) -> bool {
-        matches!(self.attribute(index, name), Some(AttributeValue::Flag(true)))
+        matches!(
+            self.attribute(index, name),
+            Some(AttributeValue::Flag(true))
+        )
     }
 
     /// The direct children of an entry.
@@ -223,13 +245,21 @@ impl Tree {
     pub(crate) fn function_at(&self, pc: u64) -> Option<u32> {
         let after = self.functions.partition_point(|(start, _, _)| *start <= pc);
         // Functions rarely overlap; a handful of steps back finds an enclosing one.
-        self.functions[..after].iter().rev().take(64).find(|(_, end, _)| pc < *end).map(|(_, _, index)| *index)
+        self.functions[..after]
+            .iter()
+            .rev()
+            .take(64)
+            .find(|(_, end, _)| pc < *end)
+            .map(|(_, _, index)| *index)
     }
 
     /// The call sites that return to an address.
     pub(crate) fn calls_returning_to(&self, pc: u64) -> impl Iterator<Item = u32> + '_ {
         let first = self.calls.partition_point(|(address, _)| *address < pc);
-        self.calls[first..].iter().take_while(move |(address, _)| *address == pc).map(|(_, index)| *index)
+        self.calls[first..]
+            .iter()
+            .take_while(move |(address, _)| *address == pc)
+            .map(|(_, index)| *index)
     }
 
     /// An entry's addresses; `None` when it has no address attributes at all.
@@ -243,7 +273,10 @@ impl Tree {
     }
 
     /// The addresses of a unit's root, without reading the rest of the unit.
-    pub(crate) fn read_root(dwarf: &Dwarf<Slice>, unit: &Unit<Slice>) -> Result<Vec<(u64, u64)>, Damage> {
+    pub(crate) fn read_root(
+        dwarf: &Dwarf<Slice>,
+        unit: &Unit<Slice>,
+    ) -> Result<Vec<(u64, u64)>, Damage> {
         let root = unit.entry(unit.header.root_offset())?;
         Ok(ranges(dwarf, unit, |name| root.attr_value(name))?.unwrap_or_default())
     }
@@ -260,17 +293,29 @@ fn ranges(
             while let Some(range) = list.next()? {
                 ranges.push((range.begin, range.end));
                 if ranges.len() > MAX_RANGES {
-                    return Err(Damage(format!("more than {MAX_RANGES} ranges in one entry")));
+                    return Err(Damage(format!(
+                        "more than {MAX_RANGES} ranges in one entry"
+                    )));
                 }
             }
         }
     } else {
-        let Some(low) = attribute(dw::DW_AT_low_pc) else { return Ok(None) };
-        let Some(high) = attribute(dw::DW_AT_high_pc) else { return Ok(None) };
-        let low = dwarf.attr_address(unit, low)?.ok_or_else(|| Damage("DW_AT_low_pc is no address".into()))?;
+        let Some(low) = attribute(dw::DW_AT_low_pc) else {
+            return Ok(None);
+        };
+        let Some(high) = attribute(dw::DW_AT_high_pc) else {
+            return Ok(None);
+        };
+        let low = dwarf
+            .attr_address(unit, low)?
+            .ok_or_else(|| Damage("DW_AT_low_pc is no address".into()))?;
         let high = match high.udata_value() {
-            Some(length) => low.checked_add(length).ok_or_else(|| Damage("DW_AT_high_pc overflows".into()))?,
-            None => dwarf.attr_address(unit, high)?.ok_or_else(|| Damage("DW_AT_high_pc is no address".into()))?,
+            Some(length) => low
+                .checked_add(length)
+                .ok_or_else(|| Damage("DW_AT_high_pc overflows".into()))?,
+            None => dwarf
+                .attr_address(unit, high)?
+                .ok_or_else(|| Damage("DW_AT_high_pc is no address".into()))?,
         };
         ranges.push((low, high));
     }

@@ -101,12 +101,26 @@ impl Units {
 
     fn push(&mut self, header: UnitHeader<Slice>) -> Result<(), Error> {
         if self.slots.len() >= MAX_UNITS {
-            return Err(Error::TooLarge { what: "the list of units".into(), limit: MAX_UNITS as u64 });
+            return Err(Error::TooLarge {
+                what: "the list of units".into(),
+                limit: MAX_UNITS as u64,
+            });
         }
-        if let UnitType::Type { type_signature, type_offset } = header.type_() {
-            self.signatures.entry(type_signature.0).or_insert((self.slots.len() as u32, type_offset.0));
+        if let UnitType::Type {
+            type_signature,
+            type_offset,
+        } = header.type_()
+        {
+            self.signatures
+                .entry(type_signature.0)
+                .or_insert((self.slots.len() as u32, type_offset.0));
         }
-        self.slots.push(Slot { header, loaded: OnceLock::new(), tree: OnceLock::new(), lines: OnceLock::new() });
+        self.slots.push(Slot {
+            header,
+            loaded: OnceLock::new(),
+            tree: OnceLock::new(),
+            lines: OnceLock::new(),
+        });
         Ok(())
     }
 
@@ -115,24 +129,41 @@ impl Units {
     }
 
     fn slot(&self, unit: u32) -> Result<&Slot, Error> {
-        self.slots.get(unit as usize).ok_or_else(|| Error::Unknown { what: format!("unit {unit}") })
+        self.slots.get(unit as usize).ok_or_else(|| Error::Unknown {
+            what: format!("unit {unit}"),
+        })
     }
 
     /// A unit's root attributes and tables.
     pub(crate) fn loaded(&self, unit: u32) -> Result<&Loaded, Error> {
         let slot = self.slot(unit)?;
-        slot.loaded.get_or_init(|| self.load(slot)).as_ref().map_err(Error::again)
+        slot.loaded
+            .get_or_init(|| self.load(slot))
+            .as_ref()
+            .map_err(Error::again)
     }
 
     fn load(&self, slot: &Slot) -> Result<Loaded, Error> {
         let what = || format!("unit at {:#x} of .debug_info", slot.header.offset().0);
         if slot.header.address_size() != 8 {
-            return Err(Error::malformed(what(), format!("addresses of {} bytes", slot.header.address_size())));
+            return Err(Error::malformed(
+                what(),
+                format!("addresses of {} bytes", slot.header.address_size()),
+            ));
         }
-        let unit = self.dwarf.unit(slot.header).map_err(|error| Error::malformed(what(), error))?;
-        match unit.dwo_name().map_err(|error| Error::malformed(what(), error))? {
+        let unit = self
+            .dwarf
+            .unit(slot.header)
+            .map_err(|error| Error::malformed(what(), error))?;
+        match unit
+            .dwo_name()
+            .map_err(|error| Error::malformed(what(), error))?
+        {
             Some(name) if unit.dwo_id.is_some() => {
-                let name = self.dwarf.attr_string(&unit, name).map_err(|error| Error::malformed(what(), error))?;
+                let name = self
+                    .dwarf
+                    .attr_string(&unit, name)
+                    .map_err(|error| Error::malformed(what(), error))?;
                 self.load_split(unit, &name.to_string_lossy())
             }
             _ => Ok(Loaded { unit, split: None }),
@@ -140,22 +171,53 @@ impl Units {
     }
 
     fn load_split(&self, skeleton: Unit<Slice>, name: &str) -> Result<Loaded, Error> {
-        let fail = |reason: String| Error::SplitDwarf { dwo: name.to_owned(), reason };
-        let given = skeleton.comp_dir.map(|dir| PathBuf::from(&*dir.to_string_lossy())).unwrap_or_default().join(name);
-        let beside = self.directory.as_ref().zip(given.file_name()).map(|(directory, file)| directory.join(file));
-        let path = beside.into_iter().chain([given]).find(|path| path.is_file());
-        let Some(path) = path else { return Err(fail("no such file, neither there nor beside the program".into())) };
+        let fail = |reason: String| Error::SplitDwarf {
+            dwo: name.to_owned(),
+            reason,
+        };
+        let given = skeleton
+            .comp_dir
+            .map(|dir| PathBuf::from(&*dir.to_string_lossy()))
+            .unwrap_or_default()
+            .join(name);
+        let beside = self
+            .directory
+            .as_ref()
+            .zip(given.file_name())
+            .map(|(directory, file)| directory.join(file));
+        let path = beside
+            .into_iter()
+            .chain([given])
+            .find(|path| path.is_file());
+        let Some(path) = path else {
+            return Err(fail(
+                "no such file, neither there nor beside the program".into(),
+            ));
+        };
         let mut file = File::open_object(&path).map_err(|error| fail(error.to_string()))?;
-        let mut dwarf: Dwarf<Slice> =
-            Dwarf::load(|id| id.dwo_name().map_or(Ok(Slice::new(&[], gimli::LittleEndian)), |name| file.section(name)))
-                .map_err(|error: Error| fail(error.to_string()))?;
+        let mut dwarf: Dwarf<Slice> = Dwarf::load(|id| {
+            id.dwo_name()
+                .map_or(Ok(Slice::new(&[], gimli::LittleEndian)), |name| {
+                    file.section(name)
+                })
+        })
+        .map_err(|error: Error| fail(error.to_string()))?;
         dwarf.make_dwo(&self.dwarf);
         let mut headers = dwarf.units();
         while let Some(header) = headers.next().map_err(|error| fail(error.to_string()))? {
-            let mut unit = dwarf.unit(header).map_err(|error| fail(error.to_string()))?;
+            let mut unit = dwarf
+                .unit(header)
+                .map_err(|error| fail(error.to_string()))?;
             if unit.dwo_id == skeleton.dwo_id {
                 unit.copy_relocated_attributes(&skeleton);
-                return Ok(Loaded { unit, split: Some(Box::new(Split { skeleton, dwarf, _file: file })) });
+                return Ok(Loaded {
+                    unit,
+                    split: Some(Box::new(Split {
+                        skeleton,
+                        dwarf,
+                        _file: file,
+                    })),
+                });
             }
         }
         Err(fail("it belongs to another build".into()))
@@ -163,7 +225,10 @@ impl Units {
 
     /// The sections that a unit's attributes point into.
     pub(crate) fn dwarf_of<'a>(&'a self, loaded: &'a Loaded) -> &'a Dwarf<Slice> {
-        loaded.split.as_ref().map_or(&self.dwarf, |split| &split.dwarf)
+        loaded
+            .split
+            .as_ref()
+            .map_or(&self.dwarf, |split| &split.dwarf)
     }
 
     /// A unit's entries.
@@ -171,8 +236,12 @@ impl Units {
         let slot = self.slot(unit)?;
         let read = || {
             let loaded = self.loaded(unit)?;
-            Tree::read(self.dwarf_of(loaded), &loaded.unit)
-                .map_err(|damage| Error::malformed(format!("unit at {:#x} of .debug_info", slot.header.offset().0), damage))
+            Tree::read(self.dwarf_of(loaded), &loaded.unit).map_err(|damage| {
+                Error::malformed(
+                    format!("unit at {:#x} of .debug_info", slot.header.offset().0),
+                    damage,
+                )
+            })
         };
         slot.tree.get_or_init(read).as_ref().map_err(Error::again)
     }
@@ -180,7 +249,13 @@ impl Units {
     /// The unit that has the line table, and its sections: for split DWARF the skeleton.
     pub(crate) fn line_unit(&self, unit: u32) -> Result<(&Dwarf<Slice>, &Unit<Slice>), Error> {
         let loaded = self.loaded(unit)?;
-        Ok((&self.dwarf, loaded.split.as_ref().map_or(&loaded.unit, |split| &split.skeleton)))
+        Ok((
+            &self.dwarf,
+            loaded
+                .split
+                .as_ref()
+                .map_or(&loaded.unit, |split| &split.skeleton),
+        ))
     }
 
     /// A unit's line table.
@@ -188,8 +263,12 @@ impl Units {
         let slot = self.slot(unit)?;
         let read = || {
             let (dwarf, root) = self.line_unit(unit)?;
-            LineTable::read(dwarf, root)
-                .map_err(|damage| Error::malformed(format!("line table of the unit at {:#x}", slot.header.offset().0), damage))
+            LineTable::read(dwarf, root).map_err(|damage| {
+                Error::malformed(
+                    format!("line table of the unit at {:#x}", slot.header.offset().0),
+                    damage,
+                )
+            })
         };
         slot.lines.get_or_init(read).as_ref().map_err(Error::again)
     }
@@ -200,13 +279,23 @@ impl Units {
             let mut ranges = Vec::new();
             for unit in 0..self.in_debug_info as u32 {
                 // A damaged unit has no addresses here; the others go on.
-                ranges.extend(self.root_ranges(unit).unwrap_or_default().into_iter().map(|(start, end)| (start, end, unit)));
+                ranges.extend(
+                    self.root_ranges(unit)
+                        .unwrap_or_default()
+                        .into_iter()
+                        .map(|(start, end)| (start, end, unit)),
+                );
             }
             ranges.sort_unstable();
             ranges
         });
         let after = ranges.partition_point(|(start, _, _)| *start <= pc);
-        let found = ranges[..after].iter().rev().take(64).find(|(_, end, _)| pc < *end).map(|(_, _, unit)| *unit);
+        let found = ranges[..after]
+            .iter()
+            .rev()
+            .take(64)
+            .find(|(_, end, _)| pc < *end)
+            .map(|(_, _, unit)| *unit);
         if found.is_some() {
             return Ok(found);
         }
@@ -222,14 +311,24 @@ impl Units {
 
     fn root_ranges(&self, unit: u32) -> Result<Vec<(u64, u64)>, Error> {
         let (dwarf, root) = self.line_unit(unit)?;
-        let damaged = |damage: Damage| Error::malformed(format!("root of the unit at {:#x}", root.header.offset().0), damage);
+        let damaged = |damage: Damage| {
+            Error::malformed(
+                format!("root of the unit at {:#x}", root.header.offset().0),
+                damage,
+            )
+        };
         Tree::read_root(dwarf, root).map_err(damaged)
     }
 
     /// The function whose code has the address.
     pub(crate) fn function_at(&self, pc: u64) -> Result<Option<EntryId>, Error> {
-        let Some(unit) = self.unit_at(pc)? else { return Ok(None) };
-        Ok(self.tree(unit)?.function_at(pc).map(|index| EntryId { unit, index }))
+        let Some(unit) = self.unit_at(pc)? else {
+            return Ok(None);
+        };
+        Ok(self
+            .tree(unit)?
+            .function_at(pc)
+            .map(|index| EntryId { unit, index }))
     }
 
     pub(crate) fn tag(&self, id: EntryId) -> Result<DwTag, Error> {
@@ -242,30 +341,47 @@ impl Units {
         let (unit, offset) = match *reference {
             AttributeValue::UnitRef(offset) => (unit, offset.0),
             AttributeValue::DebugInfoRef(offset) => return self.in_debug_info(unit, offset.0),
-            AttributeValue::DebugTypesRef(signature) => {
-                *self.signatures.get(&signature.0).ok_or_else(|| lost(format!("type signature {:#x}", signature.0)))?
-            }
+            AttributeValue::DebugTypesRef(signature) => *self
+                .signatures
+                .get(&signature.0)
+                .ok_or_else(|| lost(format!("type signature {:#x}", signature.0)))?,
             _ => return Err(Damage("a reference of a form that is no reference".into())),
         };
         let tree = self.tree(unit).map_err(|error| Damage(error.to_string()))?;
-        let index = tree.at_offset(offset).ok_or_else(|| lost(format!("offset {offset:#x} of the unit")))?;
+        let index = tree
+            .at_offset(offset)
+            .ok_or_else(|| lost(format!("offset {offset:#x} of the unit")))?;
         Ok(EntryId { unit, index })
     }
 
     /// The entry at an offset into `.debug_info`, as seen from an entry in `unit`.
     pub(crate) fn in_debug_info(&self, unit: u32, offset: usize) -> Result<EntryId, Damage> {
-        let lost = || Damage(format!("reference to {offset:#x} of .debug_info, where no entry starts"));
-        let from = self.loaded(unit).map_err(|error| Damage(error.to_string()))?;
+        let lost = || {
+            Damage(format!(
+                "reference to {offset:#x} of .debug_info, where no entry starts"
+            ))
+        };
+        let from = self
+            .loaded(unit)
+            .map_err(|error| Damage(error.to_string()))?;
         if from.split.is_some() {
             // A .dwo file has a .debug_info of its own.
-            let within = offset.checked_sub(from.unit.header.offset().0).ok_or_else(lost)?;
+            let within = offset
+                .checked_sub(from.unit.header.offset().0)
+                .ok_or_else(lost)?;
             return self.resolve(unit, &AttributeValue::UnitRef(UnitOffset(within)));
         }
-        let after = self.slots[..self.in_debug_info].partition_point(|slot| slot.header.offset().0 <= offset);
+        let after = self.slots[..self.in_debug_info]
+            .partition_point(|slot| slot.header.offset().0 <= offset);
         let unit = after.checked_sub(1).ok_or_else(lost)?;
         let within = offset - self.slots[unit].header.offset().0;
-        let tree = self.tree(unit as u32).map_err(|error| Damage(error.to_string()))?;
-        Ok(EntryId { unit: unit as u32, index: tree.at_offset(within).ok_or_else(lost)? })
+        let tree = self
+            .tree(unit as u32)
+            .map_err(|error| Damage(error.to_string()))?;
+        Ok(EntryId {
+            unit: unit as u32,
+            index: tree.at_offset(within).ok_or_else(lost)?,
+        })
     }
 
     /// An attribute of the entry itself.
@@ -275,7 +391,9 @@ impl Units {
 
     /// The entry that this one completes: its abstract origin or specification.
     pub(crate) fn origin(&self, id: EntryId) -> Option<EntryId> {
-        let reference = self.own(id, dw::DW_AT_abstract_origin).or_else(|| self.own(id, dw::DW_AT_specification))?;
+        let reference = self
+            .own(id, dw::DW_AT_abstract_origin)
+            .or_else(|| self.own(id, dw::DW_AT_specification))?;
         self.resolve(id.unit, reference).ok()
     }
 
@@ -286,12 +404,16 @@ impl Units {
 
     /// An attribute of the entry or of what it completes, with the entry that has it.
     pub(crate) fn inherited(&self, id: EntryId, name: DwAt) -> Option<(EntryId, &Value)> {
-        self.lineage(id).find_map(|id| self.own(id, name).map(|value| (id, value)))
+        self.lineage(id)
+            .find_map(|id| self.own(id, name).map(|value| (id, value)))
     }
 
     pub(crate) fn string(&self, unit: u32, value: &Value) -> Option<Arc<str>> {
         let loaded = self.loaded(unit).ok()?;
-        let bytes = self.dwarf_of(loaded).attr_string(&loaded.unit, *value).ok()?;
+        let bytes = self
+            .dwarf_of(loaded)
+            .attr_string(&loaded.unit, *value)
+            .ok()?;
         Some(Arc::from(&*bytes.to_string_lossy()))
     }
 
@@ -303,13 +425,19 @@ impl Units {
 
     pub(crate) fn decl_line(&self, id: EntryId) -> Option<Line> {
         let (_, value) = self.inherited(id, dw::DW_AT_decl_line)?;
-        value.udata_value().and_then(|line| u32::try_from(line).ok()).filter(|line| *line != 0).map(Line)
+        value
+            .udata_value()
+            .and_then(|line| u32::try_from(line).ok())
+            .filter(|line| *line != 0)
+            .map(Line)
     }
 
     /// The addresses of an entry; `None` when it has none of its own.
     pub(crate) fn ranges(&self, id: EntryId) -> Result<Option<Vec<(u64, u64)>>, Damage> {
         let damage = |error: Error| Damage(error.to_string());
         let loaded = self.loaded(id.unit).map_err(damage)?;
-        self.tree(id.unit).map_err(damage)?.ranges(self.dwarf_of(loaded), &loaded.unit, id.index)
+        self.tree(id.unit)
+            .map_err(damage)?
+            .ranges(self.dwarf_of(loaded), &loaded.unit, id.index)
     }
 }

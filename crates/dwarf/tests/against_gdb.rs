@@ -1,6 +1,8 @@
 //! The same stops in gdb and here: gdb stops a real process, prints every leaf and dumps registers and memory; this
 //! crate evaluates the dump. Every value that both give must be the same.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -70,7 +72,10 @@ int main(int argc, char **argv) {
 fn stops(built: &Built, at_most: usize) -> Vec<Svma> {
     let all = built.image().statement_stops().unwrap();
     let step = all.len().div_ceil(at_most);
-    all.iter().step_by(step.max(1)).map(|stop| stop.pc).collect()
+    all.iter()
+        .step_by(step.max(1))
+        .map(|stop| stop.pc)
+        .collect()
 }
 
 fn expression(leaf: &Leaf) -> String {
@@ -88,7 +93,12 @@ fn gdb(built: &Built, sites: &BTreeMap<u64, Site>) -> String {
     // A stop is told by its pc; the dump holds the registers, the stack and the program's data.
     script.push_str("python\nimport gdb\nleaves = {\n");
     for (pc, site) in sites {
-        writeln!(script, "{pc}: {:?},", site.leaves().iter().map(expression).collect::<Vec<_>>()).unwrap();
+        writeln!(
+            script,
+            "{pc}: {:?},",
+            site.leaves().iter().map(expression).collect::<Vec<_>>()
+        )
+        .unwrap();
     }
     script.push_str(
         r#"}
@@ -139,7 +149,12 @@ end
     );
     let path = built.directory.path().join("script.gdb");
     std::fs::write(&path, script).unwrap();
-    let output = Command::new("gdb").args(["-nx", "-batch", "-x"]).arg(&path).arg(&built.path).output().unwrap();
+    let output = Command::new("gdb")
+        .args(["-nx", "-batch", "-x"])
+        .arg(&path)
+        .arg(&built.path)
+        .output()
+        .unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -158,10 +173,22 @@ fn compare(compiler: &str, level: &str, dwarf: u8) -> (usize, usize) {
     let image = built.image();
     let mut sites = BTreeMap::new();
     for pc in stops(&built, 28) {
-        sites.insert(pc.0, image.site(pc, &SiteOptions { leaf_cap: 12, ..SiteOptions::default() }).unwrap());
+        sites.insert(
+            pc.0,
+            image
+                .site(
+                    pc,
+                    &SiteOptions {
+                        leaf_cap: 12,
+                        ..SiteOptions::default()
+                    },
+                )
+                .unwrap(),
+        );
     }
     let text = gdb(&built, &sites);
-    let (mut machine, mut current, mut answers, mut function) = (Fake::default(), 0, Vec::new(), String::new());
+    let (mut machine, mut current, mut answers, mut function) =
+        (Fake::default(), 0, Vec::new(), String::new());
     let (mut values, mut compared, mut stopped) = (0, 0, 0);
     let mut check = |pc: u64, function: &str, machine: &Fake, answers: &[String]| {
         let site = &sites[&pc];
@@ -171,7 +198,11 @@ fn compare(compiler: &str, level: &str, dwarf: u8) -> (usize, usize) {
         }
         let mut observations = Vec::new();
         image.observe(site, machine, &mut observations);
-        assert_eq!(answers.len(), site.leaves().len(), "{compiler} {level}: gdb stopped early at {pc:#x}");
+        assert_eq!(
+            answers.len(),
+            site.leaves().len(),
+            "{compiler} {level}: gdb stopped early at {pc:#x}"
+        );
         stopped += 1;
         for ((index, leaf), answer) in site.leaves().iter().enumerate().zip(answers) {
             let seen = &observations[index];
@@ -183,17 +214,28 @@ fn compare(compiler: &str, level: &str, dwarf: u8) -> (usize, usize) {
                 )
             };
             // gdb cannot name what an inner declaration hides.
-            if leaf.shadowed || leaf.key.function.as_deref().is_some_and(|function| function != site.function) {
+            if leaf.shadowed
+                || leaf
+                    .key
+                    .function
+                    .as_deref()
+                    .is_some_and(|function| function != site.function)
+            {
                 continue;
             }
             match seen {
                 Observation::Value(Value::Pointer(pointer)) => {
-                    let Ok(raw) = answer.trim_start_matches('i').parse::<i64>() else { continue };
+                    let Ok(raw) = answer.trim_start_matches('i').parse::<i64>() else {
+                        continue;
+                    };
                     match pointer {
                         PointerValue::Null => assert_eq!(raw, 0, "{}", say()),
-                        PointerValue::Opaque(address) => assert_eq!(raw as u64, *address, "{}", say()),
+                        PointerValue::Opaque(address) => {
+                            assert_eq!(raw as u64, *address, "{}", say())
+                        }
                         PointerValue::Symbol { offset, .. } => {
-                            let (name, inside) = image.symbolise(Svma(raw as u64)).unwrap_or(("", u64::MAX));
+                            let (name, inside) =
+                                image.symbolise(Svma(raw as u64)).unwrap_or(("", u64::MAX));
                             assert!(inside == *offset || *offset > 0, "{name}: {}", say());
                         }
                         PointerValue::Synthetic { .. } => {}
@@ -212,24 +254,40 @@ fn compare(compiler: &str, level: &str, dwarf: u8) -> (usize, usize) {
                         assert_eq!(here, there, "{}", say());
                     } else {
                         // gdb 13 has no 16-byte arithmetic on the DWARF stack.
-                        assert!(answer.contains("more than 8 bytes"), "a value that gdb does not have: {}", say());
+                        assert!(
+                            answer.contains("more than 8 bytes"),
+                            "a value that gdb does not have: {}",
+                            say()
+                        );
                     }
                 }
                 Observation::OptimisedOut => {
                     // gdb shows 0 for what is past the last piece of an object.
-                    let past = image.describe_location(site, index).contains("DW_OP_piece") && matches!(&answer[1..], "0" | "0.0");
-                    assert!(past || !answer.starts_with('i') && !answer.starts_with('f'), "{}", say());
+                    let past = image.describe_location(site, index).contains("DW_OP_piece")
+                        && matches!(&answer[1..], "0" | "0.0");
+                    assert!(
+                        past || !answer.starts_with('i') && !answer.starts_with('f'),
+                        "{}",
+                        say()
+                    );
                 }
                 Observation::Unreadable(why) => {
                     // gdb takes registers that a callee may overwrite for unchanged, which only inter-procedural register
                     // allocation makes true.
-                    let clobbered = why.starts_with("register r") && why.ends_with("cannot be read");
-                    assert!(clobbered || !answer.starts_with('i') && !answer.starts_with('f'), "{}", say());
+                    let clobbered =
+                        why.starts_with("register r") && why.ends_with("cannot be read");
+                    assert!(
+                        clobbered || !answer.starts_with('i') && !answer.starts_with('f'),
+                        "{}",
+                        say()
+                    );
                 }
                 // clang spills xmm registers and then reads them with DW_OP_deref_size 16, which the standard forbids.
                 // gdb makes the result of DW_OP_plus_uconst generic, where the standard keeps its type.
                 Observation::IllFormed(_) => {
-                    let lenient = image.describe_location(site, index).contains("DW_OP_plus_uconst");
+                    let lenient = image
+                        .describe_location(site, index)
+                        .contains("DW_OP_plus_uconst");
                     assert!(lenient || answer.starts_with("error"), "{}", say());
                 }
             }
@@ -248,37 +306,61 @@ fn compare(compiler: &str, level: &str, dwarf: u8) -> (usize, usize) {
             }
             "REG" => {
                 let (number, value) = rest.split_once(' ').unwrap();
-                machine.registers.insert(number.parse().unwrap(), value.parse().unwrap());
+                machine
+                    .registers
+                    .insert(number.parse().unwrap(), value.parse().unwrap());
             }
             "IN" => function = rest.to_owned(),
             "FS" => machine.fs_base = Some(rest.parse().unwrap()),
             "MEM" => {
                 let (start, hex) = rest.split_once(' ').unwrap();
-                let bytes = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
+                let bytes = (0..hex.len())
+                    .step_by(2)
+                    .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+                    .collect();
                 machine.memory.push((start.parse().unwrap(), bytes));
             }
             "LEAF" => answers.push(rest.to_owned()),
             _ => {}
         }
     }
-    assert!(stopped >= 5, "{compiler} {level}: gdb stopped {stopped} times\n{text}");
+    assert!(
+        stopped >= 5,
+        "{compiler} {level}: gdb stopped {stopped} times\n{text}"
+    );
     (values, compared)
 }
 
 #[test]
 fn gcc_agrees_with_gdb() {
-    for (compiler, level, dwarf) in [("gcc-12", "-O0", 5), ("gcc-12", "-O2", 5), ("gcc-11", "-Og", 4), ("gcc-12", "-O1", 4)] {
+    for (compiler, level, dwarf) in [
+        ("gcc-12", "-O0", 5),
+        ("gcc-12", "-O2", 5),
+        ("gcc-11", "-Og", 4),
+        ("gcc-12", "-O1", 4),
+    ] {
         let (values, compared) = compare(compiler, level, dwarf);
         eprintln!("{compiler} {level} {dwarf}: {values} {compared}");
-        assert!(compared > 100, "{compiler} {level}: only {compared} of {values} values compared");
+        assert!(
+            compared > 100,
+            "{compiler} {level}: only {compared} of {values} values compared"
+        );
     }
 }
 
 #[test]
 fn clang_agrees_with_gdb() {
-    for (compiler, level, dwarf) in [("clang-14", "-O0", 5), ("clang-16", "-O2", 5), ("clang-19", "-O1", 4), ("clang-19", "-O2", 5)] {
+    for (compiler, level, dwarf) in [
+        ("clang-14", "-O0", 5),
+        ("clang-16", "-O2", 5),
+        ("clang-19", "-O1", 4),
+        ("clang-19", "-O2", 5),
+    ] {
         let (values, compared) = compare(compiler, level, dwarf);
         eprintln!("{compiler} {level} {dwarf}: {values} {compared}");
-        assert!(compared > 100, "{compiler} {level}: only {compared} of {values} values compared");
+        assert!(
+            compared > 100,
+            "{compiler} {level}: only {compared} of {values} values compared"
+        );
     }
 }

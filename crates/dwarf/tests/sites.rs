@@ -1,13 +1,18 @@
 //! Scopes, keys, layouts and lines of real builds.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::collections::BTreeSet;
 
 use candor_dwarf::{
-    Error, LeafKey, Line, LocationKind, Observation, PointerValue, ScalarKind, SiteOptions, Svma, Value,
+    Error, LeafKey, Line, LocationKind, Observation, PointerValue, ScalarKind, SiteOptions, Svma,
+    Value,
 };
-use support::{Anything, Fake, body_of, build, debug_build, index, leaf, line_of, observe, site, stop_on};
+use support::{
+    Anything, Fake, body_of, build, debug_build, index, leaf, line_of, observe, site, stop_on,
+};
 
 const COMPILERS: [(&str, u8); 8] = [
     ("gcc-11", 4),
@@ -57,7 +62,15 @@ fn types_are_flattened_to_scalars() {
     for (compiler, dwarf) in COMPILERS {
         let built = debug_build(compiler, "-O0", dwarf, TYPES);
         let image = built.image();
-        let site = image.site(body_of(&image, "main"), &SiteOptions { leaf_cap: 6, ..SiteOptions::default() }).unwrap();
+        let site = image
+            .site(
+                body_of(&image, "main"),
+                &SiteOptions {
+                    leaf_cap: 6,
+                    ..SiteOptions::default()
+                },
+            )
+            .unwrap();
         let context = format!("{compiler} dwarf {dwarf}");
         let shape = |name: &str| {
             let leaf = leaf(&site, name);
@@ -90,15 +103,36 @@ fn types_are_flattened_to_scalars() {
         ] {
             assert_eq!(shape(name), expected, "{context}: {name}");
         }
-        let names: BTreeSet<String> = site.leaves().iter().map(|leaf| leaf.key.to_string()).collect();
-        for absent in ["whole", "whole.i", "anonymous.u", "complex_number", "flexible.rest[0]", "big[6]"] {
+        let names: BTreeSet<String> = site
+            .leaves()
+            .iter()
+            .map(|leaf| leaf.key.to_string())
+            .collect();
+        for absent in [
+            "whole",
+            "whole.i",
+            "anonymous.u",
+            "complex_number",
+            "flexible.rest[0]",
+            "big[6]",
+        ] {
             assert!(!names.contains(absent), "{context}: {absent}");
         }
-        assert!(names.contains("big[5]"), "{context}: the cap cuts an array short");
+        assert!(
+            names.contains("big[5]"),
+            "{context}: the cap cuts an array short"
+        );
         // Variable-length arrays are left out; what is beside them is not.
         let vla = support::site(&image, body_of(&image, "vla_user"));
-        let names: Vec<String> = vla.leaves().iter().map(|leaf| leaf.key.to_string()).collect();
-        assert!(names.contains(&"after".into()) && !names.iter().any(|name| name.starts_with("vla")), "{context}: {names:?}");
+        let names: Vec<String> = vla
+            .leaves()
+            .iter()
+            .map(|leaf| leaf.key.to_string())
+            .collect();
+        assert!(
+            names.contains(&"after".into()) && !names.iter().any(|name| name.starts_with("vla")),
+            "{context}: {names:?}"
+        );
     }
 }
 
@@ -110,7 +144,10 @@ fn static_data_is_read_through_the_layout() {
         // The initialised data as the file has it: what a process has before it starts.
         let bytes = built.bytes();
         let file = object_data(&bytes);
-        let machine = Fake { memory: file, ..Fake::default() };
+        let machine = Fake {
+            memory: file,
+            ..Fake::default()
+        };
         let site = site(&image, body_of(&image, "main"));
         let seen = |name: &str| observe(&image, &site, &machine, name);
         let signed = |value| Observation::Value(Value::Signed(value));
@@ -129,8 +166,20 @@ fn static_data_is_read_through_the_layout() {
             ("letters[3]", signed(i128::from(b'd'))),
             ("byte", unsigned(200)),
             ("yes", unsigned(1)),
-            ("many[1]", Observation::Value(Value::Float { bits: (-1.0f64).to_bits().into(), size: 8 })),
-            ("extended", Observation::Value(Value::Float { bits: 0x3ffb_cccc_cccc_cccc_cccd, size: 16 })),
+            (
+                "many[1]",
+                Observation::Value(Value::Float {
+                    bits: (-1.0f64).to_bits().into(),
+                    size: 8,
+                }),
+            ),
+            (
+                "extended",
+                Observation::Value(Value::Float {
+                    bits: 0x3ffb_cccc_cccc_cccc_cccd,
+                    size: 16,
+                }),
+            ),
             ("wide", signed(-1)),
         ] {
             assert_eq!(seen(name), expected, "{compiler} dwarf {dwarf}: {name}");
@@ -140,11 +189,23 @@ fn static_data_is_read_through_the_layout() {
 
 /// The sections of a program that are loaded from the file.
 fn object_data(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
-    let word = |at: usize, size: usize| bytes[at..at + size].iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+    let word = |at: usize, size: usize| {
+        bytes[at..at + size]
+            .iter()
+            .rev()
+            .fold(0u64, |value, byte| value << 8 | u64::from(*byte))
+    };
     let (start, count) = (word(32, 8) as usize, word(56, 2) as usize);
     let headers = (0..count).map(|index| start + index * 56);
     let loaded = headers.filter(|at| word(*at, 4) == 1);
-    loaded.map(|at| (word(at + 16, 8), bytes[word(at + 8, 8) as usize..][..word(at + 32, 8) as usize].to_vec())).collect()
+    loaded
+        .map(|at| {
+            (
+                word(at + 16, 8),
+                bytes[word(at + 8, 8) as usize..][..word(at + 32, 8) as usize].to_vec(),
+            )
+        })
+        .collect()
 }
 
 const SCOPES: &str = r#"
@@ -179,16 +240,38 @@ fn scopes_shadowing_and_keys() {
             let context = format!("{compiler} {level} dwarf {dwarf}");
             let inner = site(&image, stop_on(&image, line_of(SCOPES, "/* inner */")));
             assert_eq!(inner.function, "work", "{context}");
-            let values: Vec<_> = inner.leaves().iter().filter(|leaf| &*leaf.key.variable == "value").collect();
+            let values: Vec<_> = inner
+                .leaves()
+                .iter()
+                .filter(|leaf| &*leaf.key.variable == "value")
+                .collect();
             let lines: Vec<u32> = values.iter().map(|leaf| leaf.key.decl_line.0).collect();
-            assert_eq!(lines, [line_of(SCOPES, "x * 5"), line_of(SCOPES, "x + 1")], "{context}: innermost first");
-            assert_eq!(values.iter().map(|leaf| leaf.shadowed).collect::<Vec<_>>(), [false, true], "{context}");
+            assert_eq!(
+                lines,
+                [line_of(SCOPES, "x * 5"), line_of(SCOPES, "x + 1")],
+                "{context}: innermost first"
+            );
+            assert_eq!(
+                values.iter().map(|leaf| leaf.shadowed).collect::<Vec<_>>(),
+                [false, true],
+                "{context}"
+            );
             // gcc moves parts of the inlined function to this line: take the part that is the caller's.
             let line = Line(line_of(SCOPES, "/* outer */"));
             let work = image.symbol("work").unwrap();
-            let on_line = |pc: &Svma| image.line_at(*pc).unwrap().is_some_and(|row| row.line == Some(line));
-            let mut pcs = (work.address.0..work.address.0 + work.size).map(Svma).filter(on_line).map(|pc| site(&image, pc));
-            let outer = pcs.find(|site| site.function == "work").unwrap_or_else(|| panic!("{context}"));
+            let on_line = |pc: &Svma| {
+                image
+                    .line_at(*pc)
+                    .unwrap()
+                    .is_some_and(|row| row.line == Some(line))
+            };
+            let mut pcs = (work.address.0..work.address.0 + work.size)
+                .map(Svma)
+                .filter(on_line)
+                .map(|pc| site(&image, pc));
+            let outer = pcs
+                .find(|site| site.function == "work")
+                .unwrap_or_else(|| panic!("{context}"));
             assert_eq!(outer.line, Some(line), "{context}");
             let key = |variable: &str, function: Option<&str>, line: u32| LeafKey {
                 function: function.map(Into::into),
@@ -197,11 +280,25 @@ fn scopes_shadowing_and_keys() {
                 path: "".into(),
                 depth: 0,
             };
-            assert_eq!(leaf(&outer, "calls").key, key("calls", Some("work"), line_of(SCOPES, "static int calls")), "{context}");
-            assert_eq!(leaf(&outer, "counter").key, key("counter", None, 2), "{context}");
+            assert_eq!(
+                leaf(&outer, "calls").key,
+                key("calls", Some("work"), line_of(SCOPES, "static int calls")),
+                "{context}"
+            );
+            assert_eq!(
+                leaf(&outer, "counter").key,
+                key("counter", None, 2),
+                "{context}"
+            );
             assert!(leaf(&outer, "x").parameter && !leaf(&outer, "value").parameter);
             let mut keys = BTreeSet::new();
-            assert!(outer.leaves().iter().all(|leaf| keys.insert(leaf.key.clone())), "{context}: keys are unique");
+            assert!(
+                outer
+                    .leaves()
+                    .iter()
+                    .all(|leaf| keys.insert(leaf.key.clone())),
+                "{context}: keys are unique"
+            );
         }
     }
 }
@@ -214,19 +311,58 @@ fn inlined_functions_have_their_own_variables() {
         let context = format!("{compiler} dwarf {dwarf}");
         let stops = image.statement_stops().unwrap();
         let line = line_of(SCOPES, "/* in helper */");
-        let pcs: Vec<Svma> = stops.iter().filter(|stop| stop.line.0 == line).map(|stop| stop.pc).collect();
-        let pc = *pcs.iter().find(|pc| image.site(**pc, &SiteOptions::default()).unwrap().function == "helper").unwrap_or_else(|| panic!("{context}"));
+        let pcs: Vec<Svma> = stops
+            .iter()
+            .filter(|stop| stop.line.0 == line)
+            .map(|stop| stop.pc)
+            .collect();
+        let pc = *pcs
+            .iter()
+            .find(|pc| image.site(**pc, &SiteOptions::default()).unwrap().function == "helper")
+            .unwrap_or_else(|| panic!("{context}"));
         let alone = site(&image, pc);
-        let functions: BTreeSet<_> = alone.leaves().iter().filter_map(|leaf| leaf.key.function.as_deref()).collect();
+        let functions: BTreeSet<_> = alone
+            .leaves()
+            .iter()
+            .filter_map(|leaf| leaf.key.function.as_deref())
+            .collect();
         assert_eq!(functions, ["helper"].into(), "{context}");
-        let all = image.site(pc, &SiteOptions { all_frames: true, ..SiteOptions::default() }).unwrap();
-        let depth_of = |name: &str| all.leaves().iter().find(|leaf| &*leaf.key.variable == name).map(|leaf| leaf.key.depth);
+        let all = image
+            .site(
+                pc,
+                &SiteOptions {
+                    all_frames: true,
+                    ..SiteOptions::default()
+                },
+            )
+            .unwrap();
+        let depth_of = |name: &str| {
+            all.leaves()
+                .iter()
+                .find(|leaf| &*leaf.key.variable == name)
+                .map(|leaf| leaf.key.depth)
+        };
         assert_eq!(depth_of("doubled"), Some(0), "{context}");
         // work itself is inlined into main by some of the compilers: one or more frames out.
-        assert!(depth_of("calls").is_some_and(|depth| depth >= 1), "{context}");
-        let helper = image.functions().unwrap().into_iter().find(|function| &*function.name == "helper").unwrap();
-        assert!(helper.inlined >= 1 && helper.ranges.is_empty(), "{context}: {helper:?}");
-        assert_eq!(helper.decl_line, Some(Line(line_of(SCOPES, "int helper"))), "{context}");
+        assert!(
+            depth_of("calls").is_some_and(|depth| depth >= 1),
+            "{context}"
+        );
+        let helper = image
+            .functions()
+            .unwrap()
+            .into_iter()
+            .find(|function| &*function.name == "helper")
+            .unwrap();
+        assert!(
+            helper.inlined >= 1 && helper.ranges.is_empty(),
+            "{context}: {helper:?}"
+        );
+        assert_eq!(
+            helper.decl_line,
+            Some(Line(line_of(SCOPES, "int helper"))),
+            "{context}"
+        );
     }
 }
 
@@ -250,7 +386,10 @@ int main(int argc, char **argv) { return unused(argc) + unused(3); }
             if site.function != "unused" {
                 continue;
             }
-            let found = site.leaves().iter().position(|leaf| &*leaf.key.variable == "nothing");
+            let found = site
+                .leaves()
+                .iter()
+                .position(|leaf| &*leaf.key.variable == "nothing");
             // Some versions keep a value for it, all keep it known.
             let index = found.unwrap_or_else(|| panic!("{compiler}: {:?}", site.leaves()));
             let mut out = Vec::new();
@@ -269,17 +408,35 @@ fn stops_are_the_users_statements() {
             let image = debug_build(compiler, level, dwarf, source).image();
             let stops = image.statement_stops().unwrap();
             let context = format!("{compiler} {level} dwarf {dwarf}: {stops:?}");
-            assert!(stops.len() >= if level == "-O0" { 3 } else { 1 }, "{context}");
-            assert!(stops.windows(2).all(|pair| pair[0].pc < pair[1].pc), "{context}");
+            assert!(
+                stops.len() >= if level == "-O0" { 3 } else { 1 },
+                "{context}"
+            );
+            assert!(
+                stops.windows(2).all(|pair| pair[0].pc < pair[1].pc),
+                "{context}"
+            );
             assert!(stops.iter().all(|stop| stop.file.ends_with("/program.c") && (3..=7).contains(&stop.line.0)), "{context}");
             for stop in &stops {
                 let row = image.line_at(stop.pc).unwrap().unwrap();
                 assert!(row.pc <= stop.pc && !row.file.is_empty(), "{context}");
-                assert!(image.site(stop.pc, &SiteOptions::default()).is_ok(), "{context}");
+                assert!(
+                    image.site(stop.pc, &SiteOptions::default()).is_ok(),
+                    "{context}"
+                );
             }
             assert_eq!(image.line_at(Svma(1)).unwrap(), None);
-            assert!(matches!(image.site(Svma(1), &SiteOptions::default()), Err(Error::NoFunction { .. })));
-            assert!(matches!(image.site(image.entry(), &SiteOptions::default()), Err(Error::NoFunction { .. })), "no debug information for _start");
+            assert!(matches!(
+                image.site(Svma(1), &SiteOptions::default()),
+                Err(Error::NoFunction { .. })
+            ));
+            assert!(
+                matches!(
+                    image.site(image.entry(), &SiteOptions::default()),
+                    Err(Error::NoFunction { .. })
+                ),
+                "no debug information for _start"
+            );
         }
     }
 }
@@ -287,9 +444,13 @@ fn stops_are_the_users_statements() {
 #[test]
 fn a_location_can_be_falsified_in_the_file() {
     let source = "volatile int sink;\nint main(int argc, char **argv) {\n  int fixed = 7;\n  sink = argc;\n  sink = fixed;\n  return 0;\n}\n";
-    for (compiler, level, dwarf) in
-        [("gcc-12", "-O0", 5), ("gcc-12", "-O2", 5), ("gcc-12", "-O2", 4), ("clang-16", "-O2", 5), ("clang-19", "-O2", 4)]
-    {
+    for (compiler, level, dwarf) in [
+        ("gcc-12", "-O0", 5),
+        ("gcc-12", "-O2", 5),
+        ("gcc-12", "-O2", 4),
+        ("clang-16", "-O2", 5),
+        ("clang-19", "-O2", 4),
+    ] {
         let built = debug_build(compiler, level, dwarf, source);
         let image = built.image();
         let spans = image.location_spans("main", "fixed").unwrap();
@@ -303,14 +464,28 @@ fn a_location_can_be_falsified_in_the_file() {
             // The last byte is the number in DW_OP_fbreg and const values, the one before it in DW_OP_litN, DW_OP_stack_value.
             let last = (span.file_offset + span.len - 1) as usize;
             let at = if bytes[last] == 0x9f { last - 1 } else { last };
-            bytes[if span.kind == LocationKind::ConstValue { span.file_offset as usize } else { at }] ^= 1;
+            bytes[if span.kind == LocationKind::ConstValue {
+                span.file_offset as usize
+            } else {
+                at
+            }] ^= 1;
         }
         let changed = candor_dwarf::Image::from_bytes(bytes).unwrap();
         let after = observe(&changed, &site_at(&changed), &Anything, "fixed");
-        assert!(matches!(before, Observation::Value(_)), "{context}: {before:?}");
+        assert!(
+            matches!(before, Observation::Value(_)),
+            "{context}: {before:?}"
+        );
         assert_ne!(before, after, "{context}");
-        assert!(!image.describe_location(&site_at(&image), index(&site_at(&image), "fixed")).is_empty());
-        assert!(matches!(image.location_spans("main", "absent"), Err(Error::Unknown { .. })));
+        assert!(
+            !image
+                .describe_location(&site_at(&image), index(&site_at(&image), "fixed"))
+                .is_empty()
+        );
+        assert!(matches!(
+            image.location_spans("main", "absent"),
+            Err(Error::Unknown { .. })
+        ));
     }
 }
 
@@ -323,7 +498,10 @@ fn pointers_are_named_by_the_source() {
         let site = site(&image, body_of(&image, "main"));
         let inside = image.symbol("inside").unwrap().address.0;
         let see = |target: u64| {
-            let machine = Fake { memory: vec![(inside, target.to_le_bytes().to_vec())], ..Fake::default() };
+            let machine = Fake {
+                memory: vec![(inside, target.to_le_bytes().to_vec())],
+                ..Fake::default()
+            };
             match observe(&image, &site, &machine, "inside") {
                 Observation::Value(Value::Pointer(pointer)) => pointer,
                 other => panic!("{other:?}"),
@@ -334,11 +512,22 @@ fn pointers_are_named_by_the_source() {
         assert_eq!(see(0x7fff_1234), PointerValue::Opaque(0x7fff_1234));
         assert_eq!(see(address("first") + 4).to_string(), "&first+4");
         assert_eq!(see(address("f")).to_string(), "&f");
-        let hidden = if compiler == "gcc-12" { "hidden.0" } else { "f.hidden" };
-        assert!(matches!(see(address(hidden)), PointerValue::Symbol { name, derived: true, .. } if &*name == "hidden"));
+        let hidden = if compiler == "gcc-12" {
+            "hidden.0"
+        } else {
+            "f.hidden"
+        };
+        assert!(
+            matches!(see(address(hidden)), PointerValue::Symbol { name, derived: true, .. } if &*name == "hidden")
+        );
         // The end of one array may be the start of the next variable; such pointers agree with either.
         let end = see(address("first") + 8);
-        let named = PointerValue::Symbol { name: "first".into(), offset: 8, derived: false, end_of: None };
+        let named = PointerValue::Symbol {
+            name: "first".into(),
+            offset: 8,
+            derived: false,
+            end_of: None,
+        };
         assert_eq!(end.agrees(&named), Some(true), "{end:?}");
         assert_eq!(see(address("first")).agrees(&named), Some(false));
         assert_eq!(see(0).agrees(&see(0x7fff_0000)), Some(false));
@@ -348,14 +537,29 @@ fn pointers_are_named_by_the_source() {
 
 #[test]
 fn debug_types_in_their_own_units_and_link_time_optimisation() {
-    for flags in [["-g", "-fdebug-types-section", "-gdwarf-4", "-O0"], ["-g", "-fdebug-types-section", "-gdwarf-5", "-O0"], ["-g", "-flto", "-gdwarf-5", "-O1"]] {
+    for flags in [
+        ["-g", "-fdebug-types-section", "-gdwarf-4", "-O0"],
+        ["-g", "-fdebug-types-section", "-gdwarf-5", "-O0"],
+        ["-g", "-flto", "-gdwarf-5", "-O1"],
+    ] {
         let mut all = flags.to_vec();
         all.push("-no-pie");
         let image = build("gcc-12", &all, TYPES).image();
         let stops = image.statement_stops().unwrap();
-        let site = stops.iter().map(|stop| site(&image, stop.pc)).find(|site| site.function == "main").unwrap_or_else(|| panic!("{flags:?}"));
-        let names: BTreeSet<String> = site.leaves().iter().map(|leaf| leaf.key.to_string()).collect();
+        let site = stops
+            .iter()
+            .map(|stop| site(&image, stop.pc))
+            .find(|site| site.function == "main")
+            .unwrap_or_else(|| panic!("{flags:?}"));
+        let names: BTreeSet<String> = site
+            .leaves()
+            .iter()
+            .map(|leaf| leaf.key.to_string())
+            .collect();
         assert!(names.contains("local"), "{flags:?}: {names:?}");
-        assert!(flags.contains(&"-flto") || names.contains("bits.e"), "{flags:?}: {names:?}");
+        assert!(
+            flags.contains(&"-flto") || names.contains("bits.e"),
+            "{flags:?}: {names:?}"
+        );
     }
 }

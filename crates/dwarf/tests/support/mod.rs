@@ -1,5 +1,5 @@
 //! What the integration tests share: real compilers, and a machine that is made up.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,18 +35,30 @@ pub fn build(compiler: &str, flags: &[&str], source: &str) -> Built {
         .args(["-w", "-o", "program", "program.c"])
         .output()
         .unwrap_or_else(|error| panic!("{compiler}: {error}"));
-    assert!(output.status.success(), "{compiler} {flags:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{compiler} {flags:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Built { directory, path }
 }
 
 /// Compiles C with -g and -no-pie.
 pub fn debug_build(compiler: &str, level: &str, dwarf: u8, source: &str) -> Built {
-    build(compiler, &["-g", &format!("-gdwarf-{dwarf}"), level, "-no-pie"], source)
+    build(
+        compiler,
+        &["-g", &format!("-gdwarf-{dwarf}"), level, "-no-pie"],
+        source,
+    )
 }
 
 /// The line (from 1) that has a marker.
 pub fn line_of(source: &str, marker: &str) -> u32 {
-    source.lines().position(|line| line.contains(marker)).unwrap() as u32 + 1
+    source
+        .lines()
+        .position(|line| line.contains(marker))
+        .unwrap() as u32
+        + 1
 }
 
 /// A machine with only what a test gives it.
@@ -65,8 +77,15 @@ impl Machine for Fake {
 
     fn read(&self, at: Avma, buf: &mut [u8]) -> bool {
         self.memory.iter().any(|(start, bytes)| {
-            let Some(offset) = at.0.checked_sub(*start) else { return false };
-            let Some(found) = bytes.get(offset as usize..).and_then(|rest| rest.get(..buf.len())) else { return false };
+            let Some(offset) = at.0.checked_sub(*start) else {
+                return false;
+            };
+            let Some(found) = bytes
+                .get(offset as usize..)
+                .and_then(|rest| rest.get(..buf.len()))
+            else {
+                return false;
+            };
             buf.copy_from_slice(found);
             true
         })
@@ -110,14 +129,24 @@ pub fn body_of(image: &Image, function: &str) -> Svma {
     let symbol = image.symbol(function).unwrap();
     let range = symbol.address..Svma(symbol.address.0 + symbol.size);
     let stops = image.statement_stops().unwrap();
-    let inside: Vec<_> = stops.iter().filter(|stop| range.contains(&stop.pc)).collect();
-    inside.get(1).unwrap_or_else(|| panic!("no body in {function}")).pc
+    let inside: Vec<_> = stops
+        .iter()
+        .filter(|stop| range.contains(&stop.pc))
+        .collect();
+    inside
+        .get(1)
+        .unwrap_or_else(|| panic!("no body in {function}"))
+        .pc
 }
 
 /// The address of the statement on a line.
 pub fn stop_on(image: &Image, line: u32) -> Svma {
     let stops = image.statement_stops().unwrap();
-    stops.iter().find(|stop| stop.line.0 == line).unwrap_or_else(|| panic!("no stop on line {line}: {stops:?}")).pc
+    stops
+        .iter()
+        .find(|stop| stop.line.0 == line)
+        .unwrap_or_else(|| panic!("no stop on line {line}: {stops:?}"))
+        .pc
 }
 
 pub fn site(image: &Image, pc: Svma) -> Site {
@@ -133,8 +162,15 @@ pub fn observe(image: &Image, site: &Site, machine: &dyn Machine, expression: &s
 }
 
 pub fn index(site: &Site, expression: &str) -> usize {
-    let names: Vec<String> = site.leaves().iter().map(|leaf| leaf.key.to_string()).collect();
-    names.iter().position(|name| name == expression).unwrap_or_else(|| panic!("no {expression} among {names:?}"))
+    let names: Vec<String> = site
+        .leaves()
+        .iter()
+        .map(|leaf| leaf.key.to_string())
+        .collect();
+    names
+        .iter()
+        .position(|name| name == expression)
+        .unwrap_or_else(|| panic!("no {expression} among {names:?}"))
 }
 
 pub fn leaf<'a>(site: &'a Site, expression: &str) -> &'a Leaf {
