@@ -183,7 +183,11 @@ impl Totals {
             *self.kinds.entry(who).or_default() += 1;
         }
         for open in &report.undecided {
-            let class: String = open.reason.chars().filter(|c| !c.is_ascii_digit()).collect();
+            let class: String = open
+                .reason
+                .chars()
+                .filter(|c| !c.is_ascii_digit())
+                .collect();
             *self.undecided.entry(class).or_default() += 1;
         }
     }
