@@ -109,7 +109,8 @@ impl Machine for Anything {
     }
 
     fn read(&self, at: Avma, buf: &mut [u8]) -> bool {
-        for (address, byte) in (at.0..).zip(buf.iter_mut()) {
+        for (index, byte) in (0..).zip(buf.iter_mut()) {
+            let address = at.0.wrapping_add(index);
             *byte = (address ^ address >> 8) as u8;
         }
         true
