@@ -1,0 +1,225 @@
+//! The tools of a mutation, found once: compilers for the profile, the probe run-time built for each, the gate.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use candor_source::Clang;
+use candor_toolchain::{
+    Build, Built, Compiler, Family, Finished, Gate, Job, JobDirectory, Limits, Program, Sandbox,
+    Scratch, Stage,
+};
+
+use crate::Error;
+use crate::probe::RUNTIME;
+
+/// A compiler with what a probe build needs.
+#[derive(Debug)]
+pub(crate) struct Prober<'a> {
+    pub compiler: &'a Compiler,
+    pub flags: Vec<String>,
+    runtime: PathBuf,
+}
+
+/// Compilers, sandbox and libclang, ready for any number of programs and threads.
+pub struct Workbench<'a> {
+    pub(crate) sandbox: &'a Sandbox,
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) clang: &'a Clang,
+    pub(crate) gate: Gate<'a>,
+    pub(crate) gcc: Prober<'a>,
+    pub(crate) msan: Prober<'a>,
+    /// Builds 25 times faster than gcc: enough to see which points are live.
+    pub(crate) tcc: Option<Prober<'a>>,
+    _objects: JobDirectory,
+}
+
+/// A build of a program, in a directory of its own.
+pub(crate) struct Executable {
+    pub path: PathBuf,
+    pub directory: JobDirectory,
+}
+
+impl<'a> Workbench<'a> {
+    /// Picks the newest gcc, the newest clang with working sanitizers, and tcc if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] without a gcc or a clang with MSan.
+    pub fn new(
+        sandbox: &'a Sandbox,
+        scratch: &'a Scratch,
+        clang: &'a Clang,
+        compilers: &'a [Compiler],
+    ) -> Result<Self, Error> {
+        let newest = |family: Family| compilers.iter().rev().find(|c| c.family == family);
+        let gcc = newest(Family::Gcc).ok_or(Error::Missing {
+            what: "gcc",
+            advice: "one of the two profile builds is made with it; install gcc",
+        })?;
+        let gate = Gate::find(compilers, sandbox, scratch)?.ok_or(Error::Missing {
+            what: "a clang with working sanitizers",
+            advice: "MSan tells which values are initialised; install clang-19 and libclang-rt-19-dev",
+        })?;
+        let objects = scratch.job()?;
+        let prober = |compiler: &'a Compiler, wanted: &[&str], name: &str| -> Result<_, Error> {
+            let mut flags = vec!["-w".to_owned()];
+            for flag in wanted {
+                if compiler.family == Family::Tcc || compiler.supports(sandbox, scratch, flag)? {
+                    flags.push((*flag).to_owned());
+                }
+            }
+            let runtime = runtime(sandbox, &objects, compiler, &flags, name)?;
+            Ok(Prober {
+                compiler,
+                flags,
+                runtime,
+            })
+        };
+        let gcc = prober(gcc, &["-O0", "-ftrivial-auto-var-init=zero"], "gcc")?;
+        let msan = prober(
+            gate.compiler(),
+            &[
+                "-O0",
+                "-fsanitize=memory",
+                "-fno-sanitize-memory-param-retval",
+            ],
+            "msan",
+        )?;
+        // A tcc that cannot build the run-time is as good as none.
+        let tcc = newest(Family::Tcc).and_then(|tcc| prober(tcc, &[], "tcc").ok());
+        Ok(Self {
+            sandbox,
+            scratch,
+            clang,
+            gate,
+            gcc,
+            msan,
+            tcc,
+            _objects: objects,
+        })
+    }
+
+    /// The compiler of the first profile build.
+    #[must_use]
+    pub fn gcc(&self) -> &'a Compiler {
+        self.gcc.compiler
+    }
+
+    /// The compiler of the second profile build and of the sanitizers.
+    #[must_use]
+    pub fn clang(&self) -> &'a Compiler {
+        self.msan.compiler
+    }
+
+    /// Builds `text` with the probe run-time.
+    pub(crate) fn build_probed(
+        &self,
+        prober: &Prober<'_>,
+        program: &Program,
+        text: &str,
+    ) -> Result<Result<Executable, String>, Error> {
+        let inputs = vec![prober.runtime.clone()];
+        self.build(prober.compiler, program, text, &prober.flags, inputs)
+    }
+
+    /// Builds `text` in the place of `program`'s.
+    pub(crate) fn build(
+        &self,
+        compiler: &Compiler,
+        program: &Program,
+        text: &str,
+        flags: &[String],
+        mut inputs: Vec<PathBuf>,
+    ) -> Result<Result<Executable, String>, Error> {
+        let directory = self.scratch.job()?;
+        let name = program.file_name();
+        directory.write(&name, text)?;
+        inputs.insert(0, name.into());
+        // Headers beside the program are found although it is built elsewhere.
+        let beside = program
+            .path
+            .parent()
+            .and_then(|folder| std::path::absolute(folder).ok())
+            .map(|folder| format!("-I{}", folder.display()));
+        let flags = flags
+            .iter()
+            .chain(&program.flags)
+            .cloned()
+            .chain(beside)
+            .collect();
+        // tcc wants libraries behind the objects that need them; the others take them anywhere.
+        inputs.push("-lm".into());
+        let build = Build {
+            compiler,
+            stage: Stage::Executable,
+            inputs,
+            flags,
+            output: "candor-program".into(),
+        };
+        let built = build.run(self.sandbox, directory.path(), &Limits::compiler())?;
+        Ok(match built {
+            Built::Ok { artefact, .. } => Ok(Executable {
+                path: artefact,
+                directory,
+            }),
+            other => Err(other.describe()),
+        })
+    }
+
+    /// Runs a build on the program's input.
+    pub(crate) fn run(
+        &self,
+        executable: &Executable,
+        program: &Program,
+        time: Duration,
+        is_sanitized: bool,
+        profile: Option<&Path>,
+    ) -> Result<Finished, Error> {
+        let mut limits = Limits::program().with_time(time);
+        if is_sanitized {
+            limits.memory = None;
+        }
+        let mut job = Job::new(&executable.path, executable.directory.path())
+            .args(program.arguments.iter().cloned())
+            .stdin(program.stdin.clone())
+            .env(
+                "MSAN_OPTIONS",
+                "exitcode=93:print_stacktrace=0:hard_rss_limit_mb=2048",
+            )
+            .env("MSAN_SYMBOLIZER_PATH", "");
+        if let Some(profile) = profile {
+            job = job.env("CANDOR_PROFILE", profile);
+        }
+        Ok(self.sandbox.run(&job, &limits)?)
+    }
+}
+
+fn runtime(
+    sandbox: &Sandbox,
+    objects: &JobDirectory,
+    compiler: &Compiler,
+    flags: &[String],
+    name: &str,
+) -> Result<PathBuf, Error> {
+    objects.write("runtime.c", RUNTIME)?;
+    let mut flags = flags.to_vec();
+    if flags.iter().any(|flag| flag == "-fsanitize=memory") {
+        flags.push("-DCANDOR_MSAN".into());
+    }
+    let build = Build {
+        compiler,
+        stage: Stage::Object,
+        inputs: vec!["runtime.c".into()],
+        flags,
+        output: format!("{name}.o"),
+    };
+    let built = build.run(sandbox, objects.path(), &Limits::compiler())?;
+    match built.artefact() {
+        Some(path) => Ok(path.to_owned()),
+        None => Err(candor_toolchain::Error::Support {
+            compiler: compiler.name.clone(),
+            what: "probe run-time",
+            reason: built.describe(),
+        }
+        .into()),
+    }
+}
