@@ -122,7 +122,8 @@ fn scalars_of_all_sorts() {
         assert_eq!(stops.len(), 6);
         for debugger in [gdb(), lldb()] {
             let at = format!("{compiler} {flags} {:?}", debugger.kind);
-            let (agreed, disagreed) = compare(&debugger, &launch, &stops);
+            let (agreed, mut disagreed) = compare(&debugger, &launch, &stops);
+            disagreed.retain(|text| !is_known_class(text));
             // lldb 19 cannot read memory pieces of a position-independent program's globals.
             assert!(
                 disagreed.is_empty(),
@@ -133,7 +134,7 @@ fn scalars_of_all_sorts() {
     }
 }
 
-/// Array parts past the last piece of a location: no value, but gdb prints 0.
+/// Array parts past the last piece of a location: no value, but debuggers print 0.
 fn is_known_class(text: &str) -> bool {
     text.contains("native <optimised out>, debugger 0")
 }

@@ -31,6 +31,8 @@ pub(super) fn settings(subject: &Subject) -> Vec<String> {
         format!("set cwd {}", subject.directory.display()),
         wrapper(&subject.environment),
         "handle all nostop noprint pass".into(),
+        // Otherwise gdb takes all breakpoints out at each stop and puts them back.
+        "set breakpoint always-inserted on".into(),
     ]
 }
 

@@ -7,13 +7,17 @@ Reads `request.json` next to this file, writes one JSON value per line to `answe
 An answer is "o" (optimised out), ["e", error], ["t", text] or [kind, hex digits, size in bytes] with kind one
 of i (signed), u (unsigned), f (floating point, its bits), p (pointer).
 """
+import gc
 import json
 import os
 import re
 
 import gdb
 
+gc.disable()  # the many small lists are no cycles
+
 HERE = os.path.dirname(os.path.abspath(__file__))
+HEX = re.compile(r"(?:\([^)]*\) )?0x([0-9a-f]+)$")
 PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
 with open(os.path.join(HERE, "request.json")) as file:
     REQUEST = json.load(file)
@@ -42,10 +46,6 @@ class Site:
     """Where the leaves asked for at one address come from; worked out at the first visit."""
 
     def __init__(self, pc, leaves):
-        self.leaves = [
-            (name, function, line, depth, [field or int(index) for field, index in PART.findall(path)])
-            for name, path, function, line, depth in leaves
-        ]
         self.chain = []  # per depth: function and the blocks from inner to outer
         block = gdb.block_for_pc(pc)
         blocks = []
@@ -59,13 +59,29 @@ class Site:
         while block is not None:
             self.outer.append(names(block))
             block = block.superblock
-        self.symbols = {}
+        # A tree: variables, their parts, parts of those; each is evaluated once per stop.
+        self.nodes = []  # (node it is a part of or -1, part, or for a variable its symbols or an answer)
+        self.leaves = []  # indices into nodes
+        self.kinds = {}  # of leaves that had a value before: the type of a place does not change
+        known = {}
+        for name, path, *where in leaves:
+            key = (name, *where)
+            if key not in known:
+                try:
+                    known[key] = self.add(-1, self.look_up(name, *where))
+                except Unknown as error:
+                    known[key] = self.add(-1, ["e", str(error)])
+            node = known[key]
+            for field, index in PART.findall(path):
+                part = field or int(index)
+                if (node, part) not in known:
+                    known[node, part] = self.add(node, part)
+                node = known[node, part]
+            self.leaves.append(node)
 
-    def candidates(self, name, function, line, depth):
-        key = (name, function, line, depth)
-        if key not in self.symbols:
-            self.symbols[key] = self.look_up(name, function, line, depth)
-        return self.symbols[key]
+    def add(self, parent, what):
+        self.nodes.append((parent, what))
+        return len(self.nodes) - 1
 
     def look_up(self, name, function, line, depth):
         if function is None:
@@ -85,10 +101,9 @@ class Site:
         return found
 
 
-def scalar(value, whole):
-    """One answer. `whole`: the variable lies in memory in one piece, so that int() can be trusted; gdb gives
-    0 for the int() of an element that has no location or is synthetic."""
-    kind = value.type.strip_typedefs()
+def kind_of(kind):
+    """The letter of an answer and the size, or None for what is no scalar."""
+    kind = kind.strip_typedefs()
     code = kind.code
     if code == gdb.TYPE_CODE_FLT:
         letter = "f"
@@ -99,14 +114,22 @@ def scalar(value, whole):
     elif code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_ENUM, gdb.TYPE_CODE_RANGE):
         letter = "i" if kind.is_signed else "u"
     else:
+        return None
+    return letter, kind.sizeof
+
+
+def scalar(value, kind, whole):
+    """One answer. `whole`: the variable lies in memory in one piece, so that int() can be trusted; gdb gives
+    0 for the int() of an element that has no location or is synthetic."""
+    if kind is None:
         return ["t", value.format_string()]
-    size = kind.sizeof
+    letter, size = kind
     if whole and letter != "f" and size <= 8:
         return [letter, "%x" % (int(value) & ((1 << 8 * size) - 1)), size]
     if value.is_optimized_out:
         return "o"
     text = value.format_string(format="x", symbols=False)
-    digits = re.match(r"0x([0-9a-f]+)$", text) or re.match(r"\([^)]*\) 0x([0-9a-f]+)$", text)
+    digits = HEX.match(text)
     if digits:
         return [letter, digits.group(1), size]
     if "optimized out" in text or "unavailable" in text:
@@ -116,37 +139,47 @@ def scalar(value, whole):
     return ["t", text]
 
 
-def answer(site, frame):
-    roots = {}
-    parts = {}
-    for name, function, line, depth, path in site.leaves:
+def variable(symbols, frame):
+    """The value of a variable and whether it lies in memory in one piece."""
+    # gdb lists an inlined variable a second time, without a location, from the abstract function: take the
+    # one that has a value.
+    values = [symbol.value(frame) for symbol in symbols]
+    value = next((v for v in values if len(values) == 1 or not v.is_optimized_out), values[0])
+    whole = value.address is not None
+    if whole and value.type.sizeof <= 65536:
+        # One read for all parts instead of one each.
+        value.fetch_lazy()
+    return value, whole
+
+
+def refusal(error):
+    text = str(error)
+    return "o" if "optimized out" in text else ["e", text]
+
+
+def answers(site, frame):
+    """The answers for all leaves of a site in the present state of the program."""
+    values = []  # per node: value and whether it is in memory, or the answer that takes its place and None
+    for parent, what in site.nodes:
         try:
-            key = (name, function, line, depth)
-            if key not in roots:
-                # gdb lists an inlined variable a second time, without a location, from the abstract
-                # function: take the one that has a value.
-                values = [s.value(frame) for s in site.candidates(*key)]
-                value = next((v for v in values if len(values) == 1 or not v.is_optimized_out), values[0])
-                roots[key] = (value, value.address is not None)
-            value, whole = roots[key]
-            if isinstance(value, Exception):
-                raise value
-            for length, part in enumerate(path, 1):
-                prefix = (key, *path[:length])
-                if prefix not in parts:
-                    parts[prefix] = value[part]
-                value = parts[prefix]
-            yield scalar(value, whole)
-        except Unknown as error:
-            roots.setdefault(key, (error, False))
-            yield ["e", str(error)]
-        except gdb.error as error:
-            text = str(error)
-            if "optimized out" in text:
-                yield "o"
+            if parent < 0:
+                values.append(variable(what, frame) if isinstance(what[0], gdb.Symbol) else (what, None))
             else:
-                roots.setdefault(key, (error, False))
-                yield ["e", text]
+                value, whole = values[parent]
+                values.append((value, None) if whole is None else (value[what], whole))
+        except gdb.error as error:
+            values.append((refusal(error), None))
+    for leaf in site.leaves:
+        value, whole = values[leaf]
+        try:
+            if whole is None:
+                yield value
+                continue
+            if leaf not in site.kinds:
+                site.kinds[leaf] = kind_of(value.type)
+            yield scalar(value, site.kinds[leaf], whole)
+        except gdb.error as error:
+            yield refusal(error)
 
 
 class Stop(gdb.Breakpoint):
@@ -166,7 +199,7 @@ class Stop(gdb.Breakpoint):
         for query, leaves in self.wanted.pop(self.visits, []):
             if leaves not in self.sites:
                 self.sites[leaves] = Site(self.pc, REQUEST["leaves"][leaves])
-            say([query, list(answer(self.sites[leaves], gdb.newest_frame()))])
+            say([query, list(answers(self.sites[leaves], gdb.newest_frame()))])
             LEFT -= 1
         OUT.flush()
         if not self.wanted:

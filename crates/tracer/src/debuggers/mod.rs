@@ -77,6 +77,8 @@ pub struct Session {
     pub answers: Vec<Vec<Answer>>,
     /// Time the session took.
     pub wall: Duration,
+    /// Processor time of the debugger and its program.
+    pub cpu: Duration,
 }
 
 impl Debugger {
@@ -223,6 +225,7 @@ impl Debugger {
             outcome,
             answers,
             wall: finished.wall,
+            cpu: finished.cpu,
         })
     }
 }
