@@ -1,0 +1,215 @@
+//! Violations planted on purpose: debug information falsified byte by byte must be caught.
+
+mod world;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use candor_check::{Kind, Settings, lines, save};
+use candor_dwarf::Image;
+use candor_toolchain::{Compiler, Program};
+use world::{Question, world};
+
+const PROGRAM: &str = "\
+volatile int sink;
+int main(void) {
+  int secret = 1592639215;
+  sink = 1;
+  sink = 2;
+  return 0;
+}
+";
+
+/// A compiler that tells a lie: gcc, and then one byte of the constant in the linked file changed.
+/// 1592639215 is 0x5eedbeef; nothing in the code uses it.
+fn liar(directory: &Path) -> Compiler {
+    let script = directory.join("liar");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\ngcc-12 \"$@\" || exit 1\ncase \"$*\" in *'-o program '*)\n\
+         perl -0777 -pi -e 's/\\xef\\xbe\\xed\\x5e/\\xee\\xbe\\xed\\x5e/g' program;; esac\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let world = world();
+    Compiler::probe(
+        &world.sandbox,
+        &world.scratch,
+        &script.display().to_string(),
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_falsified_constant_is_caught() {
+    let directory = tempfile::tempdir().unwrap();
+    let liar = liar(directory.path());
+    let name = liar.name.clone();
+    let program = Program::from_text(Path::new("planted.c"), PROGRAM.into());
+    let mut question = Question::new(program, &[("gcc-12", "-O2")]);
+    question.builds.push((name.clone(), "-O2".into()));
+    question.extra.push(liar);
+    let report = question.ask().unwrap();
+    let found: Vec<_> = report
+        .findings
+        .iter()
+        .map(|f| {
+            (
+                f.kind,
+                f.compiler.as_str(),
+                f.expected.as_str(),
+                f.shown.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [(Kind::WrongValue, name.as_str(), "1592639215", "1592639214")],
+        "{report:#?}"
+    );
+    let by = &report.findings[0].confirmed_by;
+    assert_eq!(by, &["native", "print", "gdb", "lldb"]);
+}
+
+fn build(directory: &Path, text: &str, flags: &[&str], name: &str) -> PathBuf {
+    let source = directory.join("lines.c");
+    std::fs::write(&source, text).unwrap();
+    let binary = directory.join(name);
+    let status = Command::new("gcc-12")
+        .args(["-g", "-no-pie", "-o"])
+        .arg(&binary)
+        .args(flags)
+        .arg(&source)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    binary
+}
+
+fn compare(binary: &Path, reference: &Path) -> Result<candor_check::Report, candor_check::Error> {
+    let world = world();
+    let request = lines::Request {
+        binary,
+        reference,
+        arguments: &[],
+        stdin: &[],
+        settings: Settings::default(),
+        debuggers: &world.debuggers,
+    };
+    lines::check(&world.sandbox, &world.scratch, &request)
+}
+
+const LINES: &str = "\
+volatile int sink;
+__attribute__((noinline)) int scale(int by) {
+  int factor = 3;
+  sink = by;
+  factor = 7;
+  sink = by + 1;
+  sink = by + 2;
+  return by;
+}
+int main(void) {
+  return scale(4) - 4;
+}
+";
+
+#[test]
+fn a_falsified_location_list_is_caught_in_line_mode() {
+    let directory = tempfile::tempdir().unwrap();
+    let reference = build(directory.path(), LINES, &["-O0"], "reference");
+    let honest = build(directory.path(), LINES, &["-O2"], "honest");
+    let report = compare(&honest, &reference).unwrap();
+    assert!(report.findings.is_empty(), "{report:#?}");
+    assert!(report.summary[0].counts.equal > 0);
+
+    // factor's list has DW_OP_lit7 (0x37) for its second half: make it DW_OP_lit9
+    let image = Image::open(&honest).unwrap();
+    let mut bytes = std::fs::read(&honest).unwrap();
+    let mut changed = 0;
+    for span in image.location_spans("scale", "factor").unwrap() {
+        let from = span.file_offset as usize;
+        let expression = &mut bytes[from..from + span.len as usize];
+        if expression.first() == Some(&0x37) {
+            expression[0] = 0x39;
+            changed += 1;
+        }
+    }
+    assert!(changed > 0);
+    let forged = directory.path().join("forged");
+    std::fs::write(&forged, bytes).unwrap();
+    std::fs::set_permissions(&forged, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let report = compare(&forged, &reference).unwrap();
+    let found: Vec<_> = report
+        .findings
+        .iter()
+        .map(|f| (f.variable.as_str(), f.expected.as_str(), f.shown.as_str()))
+        .collect();
+    assert_eq!(found, [("factor", "7", "9")], "{report:#?}");
+}
+
+#[test]
+fn builds_that_cannot_be_compared_are_refused_in_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let reference = build(directory.path(), LINES, &["-O0"], "reference");
+    let stripped = build(directory.path(), LINES, &["-O2", "-s"], "stripped");
+    let words = compare(&stripped, &reference).unwrap_err().to_string();
+    assert!(words.contains("-g"), "{words}");
+    let split = build(directory.path(), LINES, &["-O2", "-gsplit-dwarf"], "split");
+    std::fs::remove_file(directory.path().join("split-lines.dwo")).unwrap();
+    let words = compare(&split, &reference).unwrap_err().to_string();
+    assert!(words.contains("split"), "{words}");
+    let compressed = build(directory.path(), LINES, &["-O2", "-gz"], "compressed");
+    let report = compare(&compressed, &reference).unwrap();
+    assert!(report.summary[0].counts.equal > 0);
+    let text = directory.path().join("text");
+    std::fs::write(&text, "not a program").unwrap();
+    assert!(compare(&text, &reference).is_err());
+    let other = build(
+        directory.path(),
+        "int main(void) {\n  return 3;\n}\n",
+        &["-O2"],
+        "other",
+    );
+    let report = compare(&other, &reference).unwrap();
+    let note = report.summary[0].note.clone().unwrap();
+    assert!(note.contains("behave differently"), "{note}");
+}
+
+#[test]
+fn a_saved_finding_reproduces_without_candor() {
+    let path = world::cases().join("found/counter_left_at_start.c");
+    let program = Program::load(&path).unwrap();
+    let mut question = Question::new(program, &[("clang-19", "-O2")]);
+    question.points = candor_check::PointChoice::At {
+        line: 15,
+        variable: "col".into(),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let folders = question.with_tools(|tools, request| {
+        let report = candor_check::check(tools, request, &|_| {}).unwrap();
+        assert_eq!(report.findings.len(), 1);
+        save::save(tools, request, &report, directory.path()).unwrap()
+    });
+    assert_eq!(folders.len(), 1);
+    let run = Command::new(folders[0].join("reproduce.sh"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&run.stdout);
+    assert!(
+        text.contains("expected 8") && text.contains("$1 = 0"),
+        "{text}\n{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    let lldb = Command::new("lldb-19")
+        .args(["--no-lldbinit", "--batch", "-s", "lldb.cmds", "program"])
+        .current_dir(&folders[0])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&lldb.stdout);
+    assert!(text.contains("col = 0"), "{text}");
+    let json = std::fs::read_to_string(folders[0].join("finding.json")).unwrap();
+    let finding: candor_check::Finding = serde_json::from_str(&json).unwrap();
+    assert_eq!(finding.expected, "8");
+}
