@@ -1,24 +1,18 @@
 //! One program file: the door to everything else in this crate.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::caller::{CallerMemory, Callers};
 use crate::cfi::Frames;
 use crate::describe::describe;
 use crate::elf::{File, Symbol};
-use crate::layout::{Layout, layout};
 use crate::lines::{LineRow, StatementStop, has_own_files};
 use crate::observe::{observe, pointer};
-use crate::site::prepare;
+use crate::site::{SiteMemory, prepare};
 use crate::spans::{Function, LocationSpan};
-use crate::tree::Damage;
-use crate::units::{EntryId, Units};
+use crate::units::Units;
 use crate::{Avma, Error, Machine, Observation, PointerValue, Site, SiteOptions, Svma, spans};
-
-type LayoutMemory = HashMap<(EntryId, usize), Result<Arc<Layout>, Damage>>;
 
 /// One program file with its debug information, read lazily. Share it by `Arc`.
 #[derive(Debug)]
@@ -26,7 +20,7 @@ pub struct Image {
     units: Units,
     frames: Frames,
     callers: CallerMemory,
-    layouts: Mutex<LayoutMemory>,
+    sites: SiteMemory,
     tls_block: Option<u64>,
     /// Last, for everything above points into it.
     file: File,
@@ -64,7 +58,7 @@ impl Image {
             units,
             frames,
             callers: CallerMemory::default(),
-            layouts: Mutex::default(),
+            sites: SiteMemory::default(),
             tls_block,
             file,
         })
@@ -128,16 +122,7 @@ impl Image {
 
     /// Everything visible at one address.
     pub fn site(&self, pc: Svma, options: &SiteOptions) -> Result<Site, Error> {
-        let layouts = |ty: EntryId, cap: usize| {
-            let memory = || self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(known) = memory().get(&(ty, cap)) {
-                return known.clone();
-            }
-            let new = layout(&self.units, ty, cap).map(Arc::new);
-            memory().insert((ty, cap), new.clone());
-            new
-        };
-        prepare(&self.units, &self.frames, &layouts, pc, options)
+        prepare(&self.units, &self.frames, &self.sites, pc, options)
     }
 
     /// Replaces `out` by one observation per leaf of the site, in the same order.

@@ -10,7 +10,7 @@
 //! - [`Image`] (`image`) opens a file: `elf` gives bytes, sections and symbols; `units` the units and the references
 //!   between their entries; `tree` the entries of one unit, read when first asked for; `lines` the line table; `cfi` the
 //!   call frame information.
-//! - [`Image::site`] (`site`) finds the scopes around an address and their variables. For each, `layout` flattens the
+//! - [`Image::site`] (`site`) takes the variables around an address from `scopes`. For each, `layout` flattens the
 //!   type into leaves and `place` finds the location that holds there, which `expression` decodes.
 //! - [`Image::observe`] (`observe`) evaluates them on a [`Machine`]: `frame` has registers and frame address, `evaluate`
 //!   runs expressions on the typed values of `stack`, `caller` finds what only the caller knows.
@@ -36,6 +36,7 @@ mod units;
 mod expression;
 mod layout;
 mod place;
+mod scopes;
 mod site;
 
 mod caller;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::caller::Callers;
 use crate::elf::File;
 use crate::frame::{Frame, Part, Piece, Registers};
-use crate::site::{Site, Variable};
+use crate::site::{Known, Site};
 use crate::stack::Fault;
 use crate::{Leaf, Machine, Observation, PointerValue, ScalarKind, Value};
 
@@ -20,17 +20,17 @@ pub(crate) fn observe(
     out: &mut Vec<Observation>,
 ) {
     out.clear();
-    out.reserve(site.leaves.len());
+    out.reserve(site.block.leaves.len());
     let frame = Frame::new(callers, machine, &site.scope, Registers::Machine, 0);
     let (mut pieces, mut buffer) = (Vec::new(), Vec::new());
-    for variable in &site.variables {
+    for variable in &site.block.variables {
         callers.steps.set(0);
         let leaves = site
-            .leaves
+            .leaves()
             .get(variable.first_leaf..variable.first_leaf + variable.leaf_count)
             .unwrap_or_default();
-        match frame.locate(&variable.place, &mut pieces) {
-            Ok(()) => read_leaves(&frame, variable, leaves, &pieces, &mut buffer, out),
+        match frame.locate(&variable.known.place, &mut pieces) {
+            Ok(()) => read_leaves(&frame, &variable.known, leaves, &pieces, &mut buffer, out),
             Err(fault) => {
                 let observation = Observation::from(fault);
                 out.extend(leaves.iter().map(|_| observation.clone()));
@@ -51,7 +51,7 @@ impl From<Fault> for Observation {
 
 fn read_leaves(
     frame: &Frame<'_>,
-    variable: &Variable,
+    known: &Known,
     leaves: &[Leaf],
     pieces: &[Piece],
     buffer: &mut Vec<u8>,
@@ -67,10 +67,10 @@ fn read_leaves(
             },
         ],
         true,
-    ) = (pieces, variable.reach <= AT_ONCE)
+    ) = (pieces, known.reach <= AT_ONCE)
     {
         buffer.clear();
-        buffer.resize(variable.reach as usize, 0);
+        buffer.resize(known.reach as usize, 0);
         match frame.read(*address, buffer) {
             Ok(()) => out.extend(leaves.iter().map(|leaf| {
                 let bits = bits_of(buffer, leaf.bit_offset, leaf.bit_size);

@@ -1,22 +1,20 @@
 //! Everything visible at one address: the innermost function, the blocks around the address, their variables, and where
 //! each of them is. Prepared once; [`Image::observe`](crate::Image::observe) evaluates it at each visit.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::constants as dw;
 
 use crate::cfi::Frames;
 use crate::expression::budget;
 use crate::frame::Scope;
-use crate::layout::{Layout, Shape};
+use crate::layout::{Layout, Shape, layout};
 use crate::place::{Place, Text};
+use crate::scopes::{Candidate, globals, instances, locals};
 use crate::tree::Damage;
 use crate::units::{EntryId, Units};
 use crate::{Error, Leaf, LeafKey, Line, ScalarKind, Svma};
-
-/// Nested blocks and inlined calls around one address.
-const MAX_SCOPES: usize = 10_000;
 
 /// What a site shall hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,57 +47,96 @@ pub struct Site {
     /// The line of the row that covers the address.
     pub line: Option<Line>,
     pub(crate) scope: Scope,
+    pub(crate) block: Block,
+}
+
+/// Leaves and the variables that they are parts of.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) variables: Vec<Variable>,
 }
 
 /// A variable of a site.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Variable {
-    /// Its leaves are those from here to the next variable's first.
     pub(crate) first_leaf: usize,
     pub(crate) leaf_count: usize,
+    pub(crate) known: Arc<Known>,
+}
+
+/// What is known of a variable at an address; for globals usually the same at all of them.
+#[derive(Debug)]
+pub(crate) struct Known {
     /// Bytes from its start to the end of its last leaf.
     pub(crate) reach: u64,
     pub(crate) place: Place,
     pub(crate) text: Text,
 }
 
+/// What was prepared for other sites and can be used again.
+#[derive(Debug, Default)]
+pub(crate) struct SiteMemory {
+    layouts: Mutex<LayoutMemory>,
+    globals: Mutex<HashMap<(u32, usize), Arc<Block>>>,
+}
+
+type LayoutMemory = HashMap<(EntryId, usize), Result<Arc<Layout>, Damage>>;
+
 impl Site {
     /// The scalar parts of all variables, in the order of [`Image::observe`](crate::Image::observe)'s output.
     pub fn leaves(&self) -> &[Leaf] {
-        &self.leaves
+        &self.block.leaves
     }
 
-    pub(crate) fn variable_of(&self, leaf: usize) -> Option<&Variable> {
-        let after = self
-            .variables
-            .partition_point(|variable| variable.first_leaf <= leaf);
-        self.variables[..after]
-            .iter()
-            .rev()
-            .find(|variable| leaf < variable.first_leaf + variable.leaf_count)
+    pub(crate) fn variable_of(&self, leaf: usize) -> Option<&Known> {
+        let variables = &self.block.variables;
+        let after = variables.partition_point(|variable| variable.first_leaf <= leaf);
+        let variable = variables[..after].last()?;
+        (leaf < variable.first_leaf + variable.leaf_count).then_some(&*variable.known)
     }
 }
 
-/// A variable that was found, before its type is looked at.
-struct Candidate {
-    entry: EntryId,
-    name: Arc<str>,
-    function: Option<Arc<str>>,
-    decl_line: Line,
-    depth: u16,
-    shadowed: bool,
-}
+impl SiteMemory {
+    fn layout(&self, units: &Units, ty: EntryId, cap: usize) -> Result<Arc<Layout>, Damage> {
+        let memory = || self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = memory().get(&(ty, cap)) {
+            return known.clone();
+        }
+        let new = layout(units, ty, cap).map(Arc::new);
+        memory().insert((ty, cap), new.clone());
+        new
+    }
 
-/// Gives the layout of a type, from memory if it was asked for before.
-pub(crate) type Layouts<'a> = &'a dyn Fn(EntryId, usize) -> Result<Arc<Layout>, Damage>;
+    /// The globals of a unit, from memory unless one of them is at different places at different addresses.
+    fn globals(&self, units: &Units, unit: u32, pc: u64, cap: usize) -> Result<Arc<Block>, Error> {
+        let memory = || self.globals.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = memory().get(&(unit, cap)) {
+            return Ok(known.clone());
+        }
+        let candidates = globals(units, unit)?;
+        let moves = |candidate: &Candidate| {
+            let location = units.inherited(candidate.entry, dw::DW_AT_location);
+            location.is_some_and(|(_, value)| value.exprloc_value().is_none())
+        };
+        let fixed = !candidates.iter().any(moves);
+        let mut block = Block::default();
+        for candidate in candidates {
+            block.add(units, self, candidate, pc, cap);
+        }
+        let block = Arc::new(block);
+        if fixed {
+            memory().insert((unit, cap), block.clone());
+        }
+        Ok(block)
+    }
+}
 
 /// Prepares a site.
 pub(crate) fn prepare(
     units: &Units,
     frames: &Frames,
-    layouts: Layouts<'_>,
+    memory: &SiteMemory,
     pc: Svma,
     options: &SiteOptions,
 ) -> Result<Site, Error> {
@@ -124,225 +161,61 @@ pub(crate) fn prepare(
     for (depth, scopes) in (0u16..).zip(instances.iter().take(shown)) {
         locals(units, scopes, depth, &mut candidates)?;
     }
-    if options.globals {
-        globals(units, scope.function.unit, &mut candidates)?;
+    let hidden: HashSet<Arc<str>> = candidates
+        .iter()
+        .filter(|candidate| candidate.depth == 0)
+        .map(|candidate| candidate.name.clone())
+        .collect();
+    let mut block = Block::default();
+    for candidate in candidates {
+        block.add(units, memory, candidate, pc.0, options.leaf_cap);
     }
-    let mut site = Site {
+    if options.globals {
+        let globals = memory.globals(units, scope.function.unit, pc.0, options.leaf_cap)?;
+        block.append(&globals, &hidden);
+    }
+    Ok(Site {
         pc,
         function: function.to_string(),
         line,
         scope,
-        leaves: Vec::new(),
-        variables: Vec::new(),
-    };
-    for candidate in candidates {
-        site.add(units, layouts, candidate, options.leaf_cap);
-    }
-    Ok(site)
+        block,
+    })
 }
 
-/// The scopes around an address, grouped by function instance, the innermost instance first. Each group starts with the
-/// (inlined) function itself.
-fn instances(units: &Units, function: EntryId, pc: u64) -> Result<Vec<Vec<EntryId>>, Error> {
-    let tree = units.tree(function.unit)?;
-    let mut groups = vec![vec![function]];
-    let mut open = vec![function];
-    let mut visited = 0;
-    while let Some(parent) = open.pop() {
-        for index in tree.children(parent.index) {
-            let id = EntryId {
-                unit: parent.unit,
-                index,
-            };
-            let tag = tree.entry(index).tag;
-            let inlined = tag == dw::DW_TAG_inlined_subroutine;
-            if !inlined
-                && !matches!(
-                    tag,
-                    dw::DW_TAG_lexical_block | dw::DW_TAG_try_block | dw::DW_TAG_catch_block
-                )
-            {
-                continue;
-            }
-            let around = match units.ranges(id) {
-                Ok(Some(ranges)) => ranges.iter().any(|(start, end)| *start <= pc && pc < *end),
-                // A block without addresses wraps nothing: what is in it belongs to the scope around it.
-                Ok(None) => !inlined,
-                Err(_) => false,
-            };
-            if around {
-                visited += 1;
-                if visited > MAX_SCOPES {
-                    return Err(Error::TooLarge {
-                        what: "the nesting of scopes".into(),
-                        limit: MAX_SCOPES as u64,
-                    });
-                }
-                match groups.last_mut() {
-                    Some(group) if !inlined => group.push(id),
-                    _ => groups.push(vec![id]),
-                }
-                open.push(id);
-            }
-        }
+impl Block {
+    /// Adds what another block has; what has a hidden name is marked.
+    fn append(&mut self, other: &Block, hidden: &HashSet<Arc<str>>) {
+        let shift = self.leaves.len();
+        self.leaves
+            .extend(other.leaves.iter().cloned().map(|mut leaf| {
+                leaf.shadowed = hidden.contains(&leaf.key.variable);
+                leaf
+            }));
+        self.variables
+            .extend(other.variables.iter().map(|variable| Variable {
+                first_leaf: variable.first_leaf + shift,
+                ..variable.clone()
+            }));
     }
-    groups.reverse();
-    Ok(groups)
-}
 
-fn is_variable(tag: gimli::DwTag) -> bool {
-    matches!(tag, dw::DW_TAG_variable | dw::DW_TAG_formal_parameter)
-}
-
-/// The variables of one function instance, innermost block first, then those that only its abstract instance has.
-fn locals(
-    units: &Units,
-    scopes: &[EntryId],
-    depth: u16,
-    out: &mut Vec<Candidate>,
-) -> Result<(), Error> {
-    let Some(&instance) = scopes.first() else {
-        return Ok(());
-    };
-    let function = units.name(instance);
-    let mut names = HashSet::new();
-    let mut keys = HashSet::new();
-    let mut add = |entry: EntryId, hides: bool| {
-        let hidden = [dw::DW_AT_declaration, dw::DW_AT_artificial];
-        if hidden
-            .iter()
-            .any(|name| units.inherited(entry, *name).is_some())
-        {
-            return;
-        }
-        let Some(name) = units.name(entry) else {
-            return;
-        };
-        let decl_line = units.decl_line(entry).unwrap_or(Line(0));
-        if !keys.insert((name.clone(), decl_line)) {
-            return;
-        }
-        let shadowed = hides && !names.insert(name.clone());
-        out.push(Candidate {
-            entry,
-            name,
-            function: function.clone(),
-            decl_line,
-            depth,
-            shadowed,
-        });
-    };
-    let tree = units.tree(instance.unit)?;
-    for scope in scopes.iter().rev() {
-        for index in tree
-            .children(scope.index)
-            .filter(|index| is_variable(tree.entry(*index).tag))
-        {
-            add(
-                EntryId {
-                    unit: instance.unit,
-                    index,
-                },
-                true,
-            );
-        }
-    }
-    let Some(reference) = units.own(instance, dw::DW_AT_abstract_origin) else {
-        return Ok(());
-    };
-    let Ok(origin) = units.resolve(instance.unit, reference) else {
-        return Ok(());
-    };
-    // What some concrete entry of this instance stands for is in scope where that entry is, and nowhere else.
-    let end = tree.entry(instance.index).end;
-    let referenced: HashSet<EntryId> = (instance.index + 1..end)
-        .filter(|index| is_variable(tree.entry(*index).tag))
-        .filter_map(|index| {
-            units.own(
-                EntryId {
-                    unit: instance.unit,
-                    index,
-                },
-                dw::DW_AT_abstract_origin,
-            )
-        })
-        .filter_map(|reference| units.resolve(instance.unit, reference).ok())
-        .collect();
-    let tree = units.tree(origin.unit)?;
-    let mut next = origin.index + 1;
-    while next < tree.entry(origin.index).end {
-        let (index, entry) = (next, tree.entry(next));
-        let nested = matches!(
-            entry.tag,
-            dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine
-        );
-        next = if nested {
-            entry.end.max(index + 1)
-        } else {
-            index + 1
-        };
-        let id = EntryId {
-            unit: origin.unit,
-            index,
-        };
-        if is_variable(entry.tag) && !referenced.contains(&id) {
-            add(id, false);
-        }
-    }
-    Ok(())
-}
-
-/// The variables at file level of one unit.
-fn globals(units: &Units, unit: u32, out: &mut Vec<Candidate>) -> Result<(), Error> {
-    let tree = units.tree(unit)?;
-    let local: HashSet<Arc<str>> = out
-        .iter()
-        .filter(|local| local.depth == 0)
-        .map(|local| local.name.clone())
-        .collect();
-    let mut keys = HashSet::new();
-    let mut open = vec![0];
-    while let Some(parent) = open.pop() {
-        for index in tree.children(parent) {
-            let entry = EntryId { unit, index };
-            match tree.entry(index).tag {
-                dw::DW_TAG_namespace => open.push(index),
-                dw::DW_TAG_variable if units.own(entry, dw::DW_AT_declaration).is_none() => {
-                    let Some(name) = units.name(entry) else {
-                        continue;
-                    };
-                    let decl_line = units.decl_line(entry).unwrap_or(Line(0));
-                    if keys.insert((name.clone(), decl_line)) {
-                        let shadowed = local.contains(&name);
-                        out.push(Candidate {
-                            entry,
-                            name,
-                            function: None,
-                            decl_line,
-                            depth: 0,
-                            shadowed,
-                        });
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(())
-}
-
-impl Site {
-    fn add(&mut self, units: &Units, layouts: Layouts<'_>, candidate: Candidate, cap: usize) {
+    fn add(
+        &mut self,
+        units: &Units,
+        memory: &SiteMemory,
+        candidate: Candidate,
+        pc: u64,
+        cap: usize,
+    ) {
         let Some((owner, reference)) = units.inherited(candidate.entry, dw::DW_AT_type) else {
             return;
         };
         let layout = units
             .resolve(owner.unit, reference)
-            .and_then(|ty| layouts(ty, cap));
+            .and_then(|ty| memory.layout(units, ty, cap));
         let (layout, place, text) = match layout {
             Ok(layout) => {
-                let (place, text) =
-                    Place::of_variable(units, candidate.entry, self.pc.0, 0, &budget());
+                let (place, text) = Place::of_variable(units, candidate.entry, pc, 0, &budget());
                 (layout, place, text)
             }
             // A variable whose type cannot be read is reported as one leaf, so that it is reported at all.
@@ -396,9 +269,11 @@ impl Site {
         self.variables.push(Variable {
             first_leaf,
             leaf_count: layout.shapes.len(),
-            reach: end.div_ceil(8),
-            place,
-            text,
+            known: Arc::new(Known {
+                reach: end.div_ceil(8),
+                place,
+                text,
+            }),
         });
     }
 }
