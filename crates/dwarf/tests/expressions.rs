@@ -38,6 +38,8 @@ g:      .cfi_startproc
         .cfi_adjust_cfa_offset 8
         call f
 .Lreturn:
+        call g
+.Lreturn2:
         ret
         .cfi_endproc
 .Lg_end:
@@ -195,6 +197,7 @@ target: .quad 77
     source.push_str(
         r#"
         .byte 0
+.Lg_die:
         .uleb128 3
         .asciz "g"
         .8byte g, .Lg_end - g
@@ -212,6 +215,15 @@ target: .quad 77
         .4byte .Lremoved - .Lcu
         .uleb128 2
         .byte 0x08, 42
+        .byte 0
+        .uleb128 8
+        .8byte .Lreturn2
+        .4byte .Lg_die - .Lcu
+        .uleb128 9
+        .uleb128 1
+        .byte 0x55
+        .uleb128 2
+        .byte 0x73, 5
         .byte 0
         .byte 0
         .byte 0
@@ -667,6 +679,34 @@ fn values_from_the_caller() {
             Observation::Unreadable("the entry value of more than a register".into()),
         ),
     ]);
+}
+
+#[test]
+fn a_tail_call_leaves_nothing_to_trust() {
+    let entry = ".byte 0xa3; .uleb128 1; .byte 0x55, 0x9f";
+    let image = assemble(&[Variable("v", "int", entry)], &[]);
+    let site = image.site(pc(&image), &SiteOptions::default()).unwrap();
+    let index = support::index(&site, "v");
+    let returning_to = |address: u64| {
+        let mut machine = machine(&image);
+        machine.memory[0].1[72..80].copy_from_slice(&address.to_le_bytes());
+        let mut out = Vec::new();
+        image.observe(&site, &machine, &mut out);
+        out[index].clone()
+    };
+    let g = image.symbol("g").unwrap().address.0;
+    assert_eq!(returning_to(g + 9), signed(0x1116));
+    let unreadable = |why: &str| Observation::Unreadable(why.into());
+    let other = unreadable("the caller called another function, which ended in a tail call");
+    assert_eq!(returning_to(g + 14), other, "that call was of g");
+    assert_eq!(
+        returning_to(g + 5),
+        unreadable("the caller does not describe this call")
+    );
+    assert_eq!(
+        returning_to(1),
+        unreadable("the caller has no debug information")
+    );
 }
 
 #[test]
