@@ -24,10 +24,9 @@ pub(crate) struct Shape {
     pub(crate) bit_size: u32,
 }
 
-/// A type's size in bytes and its scalar parts.
+/// A type's scalar parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
-    pub(crate) size: u64,
     pub(crate) shapes: Vec<Shape>,
 }
 
@@ -72,13 +71,7 @@ pub(crate) fn layout(units: &Units, ty: EntryId, cap: usize) -> Result<Layout, D
         Err(Stop::VariableLength) => return Ok(Layout::default()),
         Err(Stop::Damage(damage)) => return Err(damage),
     }
-    let size = match walk.size(ty, 0) {
-        Ok(size) => size,
-        Err(Stop::VariableLength) => return Ok(Layout::default()),
-        Err(Stop::Damage(damage)) => return Err(damage),
-    };
     Ok(Layout {
-        size,
         shapes: walk.shapes,
     })
 }

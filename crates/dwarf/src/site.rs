@@ -228,7 +228,6 @@ impl Block {
                     bit_size: 0,
                 };
                 let layout = Arc::new(Layout {
-                    size: 0,
                     shapes: vec![shape],
                 });
                 (
