@@ -31,7 +31,7 @@ pub fn trace(
     let start = Instant::now();
     let mut run = Run::prepare(sandbox, image, launch, mode, options)?;
     let prepared = Instant::now();
-    let outcome = run.to_the_end(observer);
+    let outcome = run.run_to_end(observer);
     let fired = run.tracee.finish();
     let outcome = match (outcome?, fired) {
         (_, Some(Fired::Interrupted)) => return Err(candor_toolchain::Error::Interrupted.into()),
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn to_the_end(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
+    fn run_to_end(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
         self.tracee.resume(0)?;
         loop {
             let signal = match self.tracee.wait()? {

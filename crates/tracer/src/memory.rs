@@ -29,11 +29,14 @@ struct Cache {
     stop: u64,
 }
 
+type Page = [u8; PAGE as usize];
+
 struct Slot {
     page: u64,
     stop: u64,
     readable: bool,
-    bytes: Box<[u8; PAGE as usize]>,
+    /// Made when the slot is first used: a run touches few of them.
+    bytes: Option<Box<Page>>,
 }
 
 impl Memory {
@@ -46,7 +49,7 @@ impl Memory {
             page: 0,
             stop: 0,
             readable: false,
-            bytes: Box::new([0; PAGE as usize]),
+            bytes: None,
         };
         Ok(Memory {
             file,
@@ -91,19 +94,22 @@ impl Memory {
             .then(|| u64::from_le_bytes(bytes))
     }
 
-    fn page<'c>(&self, cache: &'c mut Cache, page: u64) -> Option<&'c [u8; PAGE as usize]> {
+    fn page<'c>(&self, cache: &'c mut Cache, page: u64) -> Option<&'c Page> {
         let stop = cache.stop;
         let number = page / PAGE;
         let slot = &mut cache.slots[(number ^ (number >> 8)) as usize % SLOTS];
+        let bytes = slot
+            .bytes
+            .get_or_insert_with(|| Box::new([0; PAGE as usize]));
         if slot.page != page || slot.stop != stop {
             slot.page = page;
             slot.stop = stop;
-            slot.readable = self.file.read_exact_at(&mut slot.bytes[..], page).is_ok();
+            slot.readable = self.file.read_exact_at(&mut bytes[..], page).is_ok();
             for (at, original) in self.breakpoints.range(page..page.saturating_add(PAGE)) {
-                slot.bytes[(at - page) as usize] = *original;
+                bytes[(at - page) as usize] = *original;
             }
         }
-        slot.readable.then_some(&*slot.bytes)
+        slot.readable.then_some(&**bytes)
     }
 
     /// Replaces the byte at `address` by a trap.

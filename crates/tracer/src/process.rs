@@ -370,11 +370,7 @@ mod tests {
         let mut tracee = tracee("/bin/sleep", &["60"], Duration::from_millis(100));
         tracee.resume(0).unwrap();
         assert_eq!(tracee.wait().unwrap(), Event::Killed(libc::SIGKILL));
-        assert_eq!(
-            tracee.registers().unwrap().is_some(),
-            false,
-            "gone, and no error"
-        );
+        assert!(tracee.registers().unwrap().is_none(), "gone, and no error");
         assert_eq!(tracee.finish(), Some(Fired::TimedOut));
     }
 

@@ -8,27 +8,7 @@ use candor_dwarf::{Image, Observation, Value};
 use candor_tracer::{
     Continue, Error, Input, Mode, Outcome, Sink, Stop, StopKind, TraceOptions, trace,
 };
-use common::{Workshop, barriers, children, descriptors, record, sandbox};
-
-const LOOPS: &str = "
-void opt_me_not(void);
-int total;
-volatile int sink;
-static int weigh(int item, int factor) {
-    int product = item * factor;
-    opt_me_not();
-    sink = product;
-    return product + item;
-}
-int main(void) {
-    for (int i = 0; i < 5; i++) {
-        total += weigh(i, 7);
-        opt_me_not();
-        sink = i;
-    }
-    return 3;
-}
-";
+use common::{LOOPS, Workshop, barriers, one_barrier, record, sandbox};
 
 #[test]
 fn every_visit_with_its_values_in_all_sorts_of_builds() {
@@ -332,16 +312,6 @@ int main(int argc, char **argv) {
     );
 }
 
-/// A program with one barrier and then `body`.
-fn one_barrier(body: &str) -> String {
-    format!(
-        "#define _GNU_SOURCE\n#include <pthread.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
-         #include <sys/wait.h>\n#include <unistd.h>\nvoid opt_me_not(void);\nvolatile int x;\n\
-         static void *idle(void *p) {{ sleep(60); return p; }}\nstatic void on(int s) {{ x = s; }}\n\
-         int main(void) {{ opt_me_not(); pthread_t t; (void)t; {body}\nopt_me_not(); return 0; }}\n"
-    )
-}
-
 #[test]
 fn how_runs_end() {
     let shop = Workshop::new();
@@ -490,66 +460,6 @@ fn what_cannot_be_traced_is_an_error_with_advice() {
     let text = shop.path().join("barrier.c");
     let error = run(&shop.launch(&text), &Mode::barrier());
     assert!(matches!(error, Error::Start { .. }), "{error}");
-}
-
-#[test]
-fn many_at_once_leave_nothing_behind() {
-    let shop = Workshop::new();
-    let good = shop.build("gcc-12", "-O2", "loops", LOOPS);
-    let forks = shop.build(
-        "gcc-12",
-        "-O0 -pthread",
-        "forks",
-        &one_barrier("fork(); sleep(60);"),
-    );
-    let spins = shop.build(
-        "gcc-12",
-        "-O0 -pthread",
-        "spins",
-        &one_barrier("for (;;) pause();"),
-    );
-    // Warm up what is opened once per process.
-    barriers(&shop.launch(&good));
-    let before = descriptors();
-    std::thread::scope(|scope| {
-        for worker in 0..8 {
-            let (shop, good, forks, spins) = (&shop, &good, &forks, &spins);
-            scope.spawn(move || {
-                for round in 0..7 {
-                    let (program, outcome, stops) = match (worker + round) % 4 {
-                        0 => (forks, Outcome::Forked, 1),
-                        1 => (spins, Outcome::WallTime, 1),
-                        _ => (good, Outcome::Exited(3), 10),
-                    };
-                    let mut launch = shop.launch(program);
-                    if program == spins {
-                        launch.limits.wall = Duration::from_millis(250);
-                    }
-                    let (summary, seen) = barriers(&launch);
-                    assert_eq!(summary.outcome, outcome);
-                    assert!(seen.len() == stops || outcome == Outcome::WallTime);
-                }
-            });
-        }
-    });
-    let left: Vec<_> = children()
-        .into_iter()
-        .filter(|pid| {
-            let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-            name.starts_with(shop.path())
-        })
-        .collect();
-    assert_eq!(left, Vec::<String>::new(), "children left");
-    // Other tests run in the same process: their descriptors come and go, ours would stay.
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while descriptors() > before + 60 && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    assert!(
-        descriptors() <= before + 60,
-        "{before} descriptors before, {} now",
-        descriptors()
-    );
 }
 
 #[test]

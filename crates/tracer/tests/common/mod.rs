@@ -1,5 +1,5 @@
 //! Building small programs with real compilers, and tracing them.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,6 +11,27 @@ use candor_toolchain::Sandbox;
 use candor_tracer::{Continue, Launch, Mode, RunSummary, Stop, StopKind, TraceOptions, trace};
 
 pub const BARRIER_C: &str = "void opt_me_not(void) { __asm__ volatile(\"\" ::: \"memory\"); }\n";
+
+/// Two barriers per turn of a loop of five; ends with code 3.
+pub const LOOPS: &str = "
+void opt_me_not(void);
+int total;
+volatile int sink;
+static int weigh(int item, int factor) {
+    int product = item * factor;
+    opt_me_not();
+    sink = product;
+    return product + item;
+}
+int main(void) {
+    for (int i = 0; i < 5; i++) {
+        total += weigh(i, 7);
+        opt_me_not();
+        sink = i;
+    }
+    return 3;
+}
+";
 
 pub fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
@@ -165,4 +186,14 @@ pub fn children() -> Vec<String> {
 
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// A program with one barrier and then `body`.
+pub fn one_barrier(body: &str) -> String {
+    format!(
+        "#define _GNU_SOURCE\n#include <pthread.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+         #include <sys/wait.h>\n#include <unistd.h>\nvoid opt_me_not(void);\nvolatile int x;\n\
+         static void *idle(void *p) {{ sleep(60); return p; }}\nstatic void on(int s) {{ x = s; }}\n\
+         int main(void) {{ opt_me_not(); pthread_t t; (void)t; {body}\nopt_me_not(); return 0; }}\n"
+    )
 }
