@@ -63,10 +63,11 @@ pub struct Comparison<'a> {
     pub counts: Counts,
     /// What seems wrong.
     pub suspects: BTreeMap<SuspectKey, Suspect>,
-    /// Per key: the place in `places` of the current site, reused between stops.
+    /// Per key: the stop (by stamp) whose site last described it, and its place among that stop's
+    /// observations. Reused between stops: no allocation per stop.
     seen_at: Vec<u32>,
-    stamp: u32,
     observed_at: Vec<u32>,
+    stamp: u32,
 }
 
 impl<'a> Comparison<'a> {
@@ -164,13 +165,12 @@ impl Observer for Comparison<'_> {
             self.unaligned(stop.sequence);
             return Continue::Yes;
         };
-        if !self.places.contains_key(&stop.pc) {
-            self.places
-                .insert(stop.pc, shared_leaves(recording, site.leaves()));
-        }
-        let leaves = self.places.get(&stop.pc).cloned().unwrap_or_default();
+        let leaves = self
+            .places
+            .entry(stop.pc)
+            .or_insert_with(|| shared_leaves(recording, site.leaves()));
         self.stamp = self.stamp.wrapping_add(1);
-        for (index, id) in &leaves {
+        for (index, id) in leaves.iter() {
             if let (Some(stamp), Some(place)) = (
                 self.seen_at.get_mut(*id as usize),
                 self.observed_at.get_mut(*id as usize),

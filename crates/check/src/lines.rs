@@ -57,8 +57,17 @@ type At = (Line, String);
 struct Watch {
     shown: HashMap<(At, LeafKey), Shown>,
     visits: HashMap<At, u32>,
-    /// Per function: leaves as last seen, and those that changed since it was entered.
-    frames: HashMap<String, (Svma, HashMap<LeafKey, Observation>, BTreeSet<LeafKey>)>,
+    frames: HashMap<String, Frame>,
+}
+
+/// A function as the reference run last saw it.
+struct Frame {
+    /// The lowest address met: where it begins.
+    entry: Svma,
+    /// Locals as last seen.
+    last: HashMap<LeafKey, Observation>,
+    /// Locals that changed since it was entered.
+    changed: BTreeSet<LeafKey>,
 }
 
 impl Observer for Watch {
@@ -71,11 +80,18 @@ impl Observer for Watch {
         };
         let at: At = (line, site.function.clone());
         *self.visits.entry(at.clone()).or_default() += 1;
-        let (entry, last, changed) = self
+        let Frame {
+            entry,
+            last,
+            changed,
+        } = self
             .frames
             .entry(site.function.clone())
-            .or_insert_with(|| (stop.pc, HashMap::new(), BTreeSet::new()));
-        // the lowest address met in a function is where it begins
+            .or_insert_with(|| Frame {
+                entry: stop.pc,
+                last: HashMap::new(),
+                changed: BTreeSet::new(),
+            });
         if stop.pc <= *entry {
             *entry = stop.pc;
             last.clear();

@@ -196,10 +196,11 @@ impl<'a> Recorder<'a> {
 
 impl Observer for Recorder<'_> {
     fn stop(&mut self, stop: &Stop<'_>) -> Continue {
-        if stop.kind != StopKind::TailCall && !self.places.contains_key(&stop.pc) {
-            if let Some(place) = self.place(stop) {
-                self.places.insert(stop.pc, place);
-            }
+        if stop.kind != StopKind::TailCall
+            && !self.places.contains_key(&stop.pc)
+            && let Some(place) = self.place(stop)
+        {
+            self.places.insert(stop.pc, place);
         }
         let mut recorded = RecordedStop {
             site: NOWHERE,

@@ -8,6 +8,8 @@
 //! - `reason: WORDS` that the refusal contains (folder `rejected`)
 //! - `stdin: TEXT`, `args: A B` inputs of the program
 
+#![allow(clippy::unwrap_used)]
+
 mod world;
 
 use std::collections::BTreeSet;

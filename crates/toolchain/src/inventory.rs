@@ -188,8 +188,8 @@ impl Inventory {
         inventory.sanitizers(&compilers, sandbox, scratch)?;
         inventory.headers();
         inventory.readiness();
-        inventory.tools.sort_by(|a, b| a.kind.cmp(&b.kind));
-        inventory.missing.sort_by(|a, b| a.kind.cmp(&b.kind));
+        inventory.tools.sort_by_key(|a| a.kind);
+        inventory.missing.sort_by_key(|a| a.kind);
         Ok(inventory)
     }
 

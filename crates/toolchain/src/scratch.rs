@@ -72,9 +72,8 @@ impl JobDirectory {
 
 fn default_parent() -> PathBuf {
     let memory = Path::new("/dev/shm");
-    let roomy = nix::sys::statvfs::statvfs(memory).is_ok_and(|stat| {
-        stat.blocks_available() as u64 * stat.fragment_size() as u64 >= ENOUGH_SPACE
-    });
+    let roomy = nix::sys::statvfs::statvfs(memory)
+        .is_ok_and(|stat| stat.blocks_available() * stat.fragment_size() >= ENOUGH_SPACE);
     let probe = || tempfile::tempfile_in(memory).is_ok();
     if roomy && probe() {
         memory.to_owned()

@@ -1,5 +1,7 @@
 //! Hostile programs and hostile compilers: each meets a bound, nothing hangs, nothing is left behind.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

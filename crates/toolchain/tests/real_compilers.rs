@@ -1,5 +1,7 @@
 //! Discovery, probing, building and the sanitizer gate, against the compilers of this machine.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! What every test of this crate needs, made once: sandbox, compilers, gate, debuggers.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -77,14 +77,14 @@ pub(super) fn pump(
             [&stdin, &stdout, &stderr, &report],
             PollTimeout::from(sleep),
         )?;
-        if ready[0] {
-            if let Some(fd) = &stdin {
-                match nix::unistd::write(fd, &input[sent..]) {
-                    Ok(count) => sent += count,
-                    Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => {}
-                    // The program closed its input: not our concern.
-                    Err(_) => sent = input.len(),
-                }
+        if ready[0]
+            && let Some(fd) = &stdin
+        {
+            match nix::unistd::write(fd, &input[sent..]) {
+                Ok(count) => sent += count,
+                Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => {}
+                // The program closed its input: not our concern.
+                Err(_) => sent = input.len(),
             }
         }
         for (is_ready, fd, kept) in [
@@ -106,20 +106,19 @@ pub(super) fn pump(
                 state.exceeded = Some(Bound::Output);
             }
         }
-        if ready[3] {
-            if let Some(open) = &report {
-                let count = read(open, &mut buffer)?;
-                // A program that could not start reports so, and then init reports its end: the
-                // first record tells.
-                if count >= std::mem::size_of::<Report>() && state.report.is_none() {
-                    // SAFETY: Report is plain integers, the buffer holds a whole record.
-                    let record =
-                        unsafe { std::ptr::read_unaligned(buffer.as_ptr().cast::<Report>()) };
-                    state.report = Some(record);
-                }
-                if count == 0 {
-                    report = None;
-                }
+        if ready[3]
+            && let Some(open) = &report
+        {
+            let count = read(open, &mut buffer)?;
+            // A program that could not start reports so, and then init reports its end: the
+            // first record tells.
+            if count >= std::mem::size_of::<Report>() && state.report.is_none() {
+                // SAFETY: Report is plain integers, the buffer holds a whole record.
+                let record = unsafe { std::ptr::read_unaligned(buffer.as_ptr().cast::<Report>()) };
+                state.report = Some(record);
+            }
+            if count == 0 {
+                report = None;
             }
         }
     }
