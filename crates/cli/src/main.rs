@@ -37,6 +37,8 @@ Settings typed often go into candor.toml (found upwards from the working directo
 enum Command {
     /// Does the debugger tell the truth about this program?
     Check(commands::check::Args),
+    /// Make variants of a program that must behave like it
+    Mutate(commands::mutate::Args),
     /// What is installed, what each missing piece would enable, and how to get it
     Doctor(commands::doctor::Args),
     /// Print shell completions
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Check(args) => commands::check::run(args),
+        Command::Mutate(args) => commands::mutate::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),
     };

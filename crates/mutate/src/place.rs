@@ -201,3 +201,191 @@ impl<'a> Survey<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use candor_source::Clang;
+    use std::path::Path as FilePath;
+
+    fn parse(text: &str) -> Unit {
+        let clang = Clang::find().unwrap();
+        let text = format!("#include <stdarg.h>\n#include <setjmp.h>\n#include <stdio.h>\n{text}");
+        clang
+            .parse(FilePath::new("/nowhere/t.c"), Some(&text), &[])
+            .unwrap()
+    }
+
+    /// All places in front of `HERE;`.
+    fn places(unit: &Unit, rules: Rules) -> Vec<Place> {
+        let facts = Facts::of(unit);
+        let survey = Survey {
+            unit,
+            facts: &facts,
+            rules,
+        };
+        let offset = unit.text().find("HERE;").unwrap();
+        let points = &unit.points().points;
+        let point = points.iter().find(|point| point.offset == offset).unwrap();
+        if !crate::strategy::is_allowed(&survey, point) {
+            return Vec::new();
+        }
+        // Elements and objects are sampled: many draws see them all.
+        let mut random = fastrand::Rng::with_seed(1);
+        (0..40)
+            .flat_map(|_| survey.places(point, 30, &mut random))
+            .collect()
+    }
+
+    /// Each rule keeps out its object, and nothing but that rule does.
+    #[test]
+    fn each_rule_keeps_its_object_out_and_no_other_does() {
+        let cases: [(Rule, &str, &str); 16] = [
+            (Rule::Unions, "union u { int a; } v;", "v.a"),
+            (
+                Rule::Unions,
+                "struct s { int t; union { int a; }; } v;",
+                "v.a",
+            ),
+            (Rule::Volatile, "volatile int v;", "v"),
+            (
+                Rule::Volatile,
+                "typedef volatile int port; port v[2];",
+                "v[0]",
+            ),
+            (Rule::Volatile, "struct s { volatile int f : 3; } v;", "v.f"),
+            (
+                Rule::Volatile,
+                "struct s { int f; }; volatile struct s v;",
+                "v.f",
+            ),
+            (Rule::Atomic, "_Atomic int v;", "v"),
+            (Rule::Opaque, "jmp_buf v;", "v[0].__mask_was_saved"),
+            (
+                Rule::Opaque,
+                "struct s { va_list ap; } v;",
+                "v.ap[0].gp_offset",
+            ),
+            (
+                Rule::Attributes,
+                "int base; extern int v __attribute__((alias(\"base\")));",
+                "v",
+            ),
+            (Rule::Attributes, "int v __attribute__((weak));", "v"),
+            (
+                Rule::Attributes,
+                "int v __attribute__((section(\"mine\")));",
+                "v",
+            ),
+            (Rule::Restrict, "int v; int *restrict other;", "v"),
+            (Rule::Macros, "int v;\n#define v other\nint other;", "v"),
+            (Rule::Foreign, "_Thread_local int v;", "v"),
+            (Rule::Foreign, "int plain;", "opterr"),
+        ];
+        for (rule, declaration, name) in cases {
+            let include = if name == "opterr" {
+                "#include <getopt.h>\n"
+            } else {
+                ""
+            };
+            let unit = parse(&format!(
+                "{include}{declaration}\nint HERE;\nint main(void) {{ HERE; return 0; }}"
+            ));
+            let found = |rules| places(&unit, rules).iter().any(|place| place.text == name);
+            assert!(
+                !found(Rules::default()),
+                "{rule:?} does not keep `{name}` out: {declaration}"
+            );
+            assert!(
+                found(Rules::without(rule)),
+                "another rule than {rule:?} keeps `{name}` out"
+            );
+        }
+    }
+
+    #[test]
+    fn const_at_any_level_is_read_but_not_written() {
+        let declarations = [
+            ("const int v = 1;", "v"),
+            ("typedef const int fixed; fixed v[2] = { 1, 2 };", "v[1]"),
+            ("struct s { const int f; } v;", "v.f"),
+            ("struct s { const unsigned f : 3; } v;", "v.f"),
+            (
+                "struct s { struct { int f[2]; } in; }; const struct s v;",
+                "v.in.f[1]",
+            ),
+        ];
+        for (declaration, name) in declarations {
+            let unit = parse(&format!(
+                "{declaration}\nint HERE;\nint main(void) {{ HERE; return 0; }}"
+            ));
+            let writable = |rules| {
+                let places = places(&unit, rules);
+                places
+                    .iter()
+                    .find(|place| place.text == name)
+                    .map(|place| place.is_writable)
+            };
+            assert_eq!(writable(Rules::default()), Some(false), "{declaration}");
+            assert_eq!(
+                writable(Rules::without(Rule::Const)),
+                Some(true),
+                "{declaration}"
+            );
+        }
+    }
+
+    #[test]
+    fn under_restrict_only_scalars_whose_address_is_never_taken() {
+        let unit = parse(
+            "int global, HERE;\nint f(int *restrict p, int given) { int plain = 1, taken = 2, array[2] = { 3, 4 };\n\
+             p = &taken; HERE; return *p + array[0] + given + plain; }",
+        );
+        let names = |rules| {
+            let mut names: Vec<String> = places(&unit, rules).into_iter().map(|p| p.text).collect();
+            names.sort();
+            names.dedup();
+            names
+        };
+        assert_eq!(names(Rules::default()), ["given", "plain"]);
+        let without = names(Rules::without(Rule::Restrict));
+        for name in ["array[0]", "global", "taken"] {
+            assert!(without.iter().any(|found| found == name), "{without:?}");
+        }
+    }
+
+    #[test]
+    fn functions_that_return_twice_are_left_alone() {
+        let unit = parse(
+            "jmp_buf env; int HERE;\nint main(void) { int v = 1; if (setjmp(env)) { v = 2; } HERE; return v; }",
+        );
+        assert!(places(&unit, Rules::default()).is_empty());
+        assert!(!places(&unit, Rules::without(Rule::ReturnsTwice)).is_empty());
+    }
+
+    /// Kept by the source crate; variants depend on it.
+    #[test]
+    fn there_is_no_point_where_none_may_be() {
+        let unit = parse(
+            "int g;\n__attribute__((const)) int c(int a) { NO(a); return a; }\n\
+             __attribute__((pure)) int p(int a) { NO(a); return a + g; }\n\
+             int main(void) { __label__ out; int v = ({ int t = g; NO(t); }); switch (v) { NO(v); case 1: NO(v); v++; }\n\
+             goto out; out: NO(v); return 0; }"
+                .replace("NO(", "(")
+                .as_str(),
+        );
+        let text = unit.text();
+        for point in &unit.points().points {
+            let rest = text.get(point.offset..).unwrap();
+            for forbidden in ["(a);", "(t);", "(v);", "__label__", "case", "out:"] {
+                assert!(!rest.starts_with(forbidden), "a point before `{forbidden}`");
+            }
+        }
+        assert!(
+            unit.points().points.len() >= 4,
+            "the other statements have points"
+        );
+    }
+}

@@ -298,7 +298,7 @@ fn point_choice(args: &Args) -> anyhow::Result<PointChoice> {
 }
 
 /// Compilers run in a scratch directory, so relative directories in flags are made absolute.
-fn absolute_flags(flags: &[String]) -> anyhow::Result<Vec<String>> {
+pub fn absolute_flags(flags: &[String]) -> anyhow::Result<Vec<String>> {
     let here = std::env::current_dir().context("cannot tell the working directory")?;
     let mut result = Vec::new();
     let mut path_next = false;
