@@ -291,7 +291,7 @@ mod tests {
                 ""
             };
             let unit = parse(&format!(
-                "{include}{declaration}\nint HERE;\nint main(void) {{ HERE; return 0; }}"
+                "{include}{declaration}\nint HERE = 0;\nint main(void) {{ HERE; return 0; }}"
             ));
             let found = |rules| places(&unit, rules).iter().any(|place| place.text == name);
             assert!(
@@ -319,7 +319,7 @@ mod tests {
         ];
         for (declaration, name) in declarations {
             let unit = parse(&format!(
-                "{declaration}\nint HERE;\nint main(void) {{ HERE; return 0; }}"
+                "{declaration}\nint HERE = 0;\nint main(void) {{ HERE; return 0; }}"
             ));
             let writable = |rules| {
                 let places = places(&unit, rules);
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn under_restrict_only_scalars_whose_address_is_never_taken() {
         let unit = parse(
-            "int global, HERE;\nint f(int *restrict p, int given) { int plain = 1, taken = 2, array[2] = { 3, 4 };\n\
+            "int HERE = 0, global;\nint f(int *restrict p, int given) { int plain = 1, taken = 2, array[2] = { 3, 4 };\n\
              p = &taken; HERE; return *p + array[0] + given + plain; }",
         );
         let names = |rules| {
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn functions_that_return_twice_are_left_alone() {
         let unit = parse(
-            "jmp_buf env; int HERE;\nint main(void) { int v = 1; if (setjmp(env)) { v = 2; } HERE; return v; }",
+            "jmp_buf env; int HERE = 0;\nint main(void) { int v = 1; if (setjmp(env)) { v = 2; } HERE; return v; }",
         );
         assert!(places(&unit, Rules::default()).is_empty());
         assert!(!places(&unit, Rules::without(Rule::ReturnsTwice)).is_empty());

@@ -225,8 +225,9 @@ fn liveness(
             false,
             Some(path.as_path()),
         )?;
-        let usable = matches!(finished.ending, Ending::Exited(_) | Ending::Signalled(_));
-        let seen = usable.then(|| probe::read(&path, light).ok()).flatten();
+        // Without end here, without end everywhere: no need to wait for the other builds.
+        refuse::by_outcome(&finished, settings.time)?;
+        let seen = probe::read(&path, light).ok();
         Ok(seen.map(|seen| seen.iter().map(|seen| seen.hits).collect()))
     };
     if let Some(tcc) = &bench.tcc

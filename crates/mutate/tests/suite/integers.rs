@@ -233,16 +233,22 @@ fn run(text: &str, compiler: &str, flags: &[&str], stdin: &[u8]) -> Vec<u64> {
         .unwrap();
     let directory = shared.scratch.job().unwrap();
     directory.write("t.c", text).unwrap();
-    let build = Build {
-        compiler,
-        stage: Stage::Executable,
-        inputs: vec!["t.c".into()],
-        flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
-        output: "t".into(),
+    let make = |stage, input: &str, flags: &[&str], output: &str| {
+        let build = Build {
+            compiler,
+            stage,
+            inputs: vec![input.into()],
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            output: output.into(),
+        };
+        build
+            .run(&shared.sandbox, directory.path(), &Limits::compiler())
+            .unwrap()
     };
-    let built = build
-        .run(&shared.sandbox, directory.path(), &Limits::compiler())
-        .unwrap();
+    // Linked without the sanitizer's flags: its handlers are the file's own.
+    let object = make(Stage::Object, "t.c", flags, "t.o");
+    assert!(matches!(object, Built::Ok { .. }), "{}", object.describe());
+    let built = make(Stage::Executable, "t.o", &[], "t");
     let Built::Ok { artefact, .. } = &built else {
         panic!("{compiler}: {}", built.describe())
     };

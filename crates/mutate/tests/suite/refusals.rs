@@ -27,10 +27,6 @@ fn programs_that_cannot_be_seeds_are_refused_with_the_reason() {
             "threads or processes",
         ),
         (
-            "int main(void) { volatile int i = 0; while (1) { i = 1; } }",
-            "does not end within",
-        ),
-        (
             "int main(void) { int x[2]; x[0] = 1; if (x[1]) { puts(\"a\"); } return 0; }",
             "MemorySanitizer",
         ),
@@ -56,6 +52,22 @@ fn programs_that_cannot_be_seeds_are_refused_with_the_reason() {
             "{text}: expected `{reason}`, got `{message}`"
         );
     }
+}
+
+#[test]
+fn programs_without_end_are_refused_at_the_first_time_out() {
+    let endless = program("int main(void) { volatile int i = 0; while (1) { i = 1; } }");
+    let settings = candor_mutate::Settings {
+        time: Duration::from_secs(1),
+        ..crate::bench::settings(1)
+    };
+    let error = candor_mutate::profile(bench(), &endless, &settings)
+        .err()
+        .unwrap();
+    assert!(
+        error.to_string().contains("does not end within 1 s"),
+        "{error}"
+    );
 }
 
 #[test]
