@@ -23,8 +23,19 @@ const HEAD: usize = 5;
 /// The run-time's source.
 pub const RUNTIME: &str = include_str!("runtime.c");
 
-/// What is asked at each point: `None` counts visits, `Some` reports places.
-pub type Plan = Vec<Option<Vec<Place>>>;
+/// What is asked at a point.
+#[derive(Debug, Clone)]
+pub enum Probe {
+    /// Nothing.
+    Absent,
+    /// How often it is visited.
+    Light,
+    /// The joint values of these places.
+    Full(Vec<Place>),
+}
+
+/// One probe per point.
+pub type Plan = Vec<Probe>;
 
 /// The program with the probes of `plan` in it, one per point.
 pub fn instrument(
@@ -41,10 +52,11 @@ pub fn instrument(
             file_name.escape_default()
         ),
     );
-    for (point, places) in unit.points().points.iter().zip(plan) {
-        let text = match places {
-            None => format!("__candor_live({});", point.id),
-            Some(places) => {
+    for (point, probe) in unit.points().points.iter().zip(plan) {
+        let text = match probe {
+            Probe::Absent => continue,
+            Probe::Light => format!("__candor_live({});", point.id),
+            Probe::Full(places) => {
                 let values: Vec<String> = places
                     .iter()
                     .map(|place| format!("(unsigned long long)({})", place.text))
@@ -69,19 +81,19 @@ fn record_words(places: usize) -> usize {
 pub fn prepare(directory: &JobDirectory, name: &str, plan: &Plan) -> Result<PathBuf, Error> {
     let mut words = vec![0, plan.len() as u64];
     let mut next = 2 + 2 * plan.len();
-    for places in plan {
-        match places {
-            None => words.push(0),
-            Some(places) => {
+    for probe in plan {
+        match probe {
+            Probe::Absent | Probe::Light => words.push(0),
+            Probe::Full(places) => {
                 words.push(next as u64);
                 next += record_words(places.len());
             }
         }
     }
     words.resize(next, 0);
-    for (index, places) in plan.iter().enumerate() {
+    for (index, probe) in plan.iter().enumerate() {
         let start = words.get(2 + index).copied().unwrap_or_default() as usize;
-        if let (Some(places), Some(word)) = (places, words.get_mut(start)) {
+        if let (Probe::Full(places), Some(word)) = (probe, words.get_mut(start)) {
             *word = places.len() as u64;
         }
     }
@@ -119,11 +131,12 @@ pub fn read(path: &Path, plan: &Plan) -> Result<Vec<Seen>, Error> {
         return Err(damaged());
     }
     let mut all = Vec::with_capacity(plan.len());
-    for (index, places) in plan.iter().enumerate() {
+    for (index, probe) in plan.iter().enumerate() {
         let mut seen = Seen::default();
-        match places {
-            None => seen.hits = at(2 + plan.len() + index)?,
-            Some(places) => {
+        match probe {
+            Probe::Absent => {}
+            Probe::Light => seen.hits = at(2 + plan.len() + index)?,
+            Probe::Full(places) => {
                 let start = usize::try_from(at(2 + index)?).map_err(|_| damaged())?;
                 let n = places.len();
                 seen.hits = at(start + 1)?;

@@ -13,7 +13,7 @@ use crate::Error;
 use crate::body::Surroundings;
 use crate::environment::Environment;
 use crate::place::Survey;
-use crate::probe::{self, MOST_PLACES, Plan, Seen};
+use crate::probe::{self, MOST_PLACES, Plan, Probe, Seen};
 use crate::refuse;
 use crate::rules::{Facts, Rules};
 use crate::strategy::is_allowed;
@@ -26,6 +26,8 @@ pub struct Settings {
     pub density: f64,
     /// Most full probes; beyond it, points in loops are preferred.
     pub most_points: usize,
+    /// Most unreached points kept for the dead-code strategies: each has to be watched in every build.
+    pub most_dead: usize,
     /// Time one run may take.
     pub time: Duration,
     /// Decides which points and places are taken.
@@ -37,6 +39,7 @@ impl Default for Settings {
         Self {
             density: 1.0,
             most_points: 120,
+            most_dead: 60,
             time: Duration::from_secs(5),
             seed: 1,
         }
@@ -63,7 +66,7 @@ pub struct Profile {
     pub(crate) facts: Facts,
     /// Live points with a usable environment.
     pub live: Vec<LivePoint>,
-    /// Points that no build reached.
+    /// Points that no build reached, or a sample of them.
     pub dead: Vec<usize>,
     /// Points in all.
     pub points: usize,
@@ -114,7 +117,7 @@ pub fn profile(
     };
     let mut random = fastrand::Rng::with_seed(settings.seed);
 
-    let light: Plan = vec![None; unit.points().points.len()];
+    let light: Plan = vec![Probe::Light; unit.points().points.len()];
     let visits = liveness(bench, program, &survey, &light, settings)?;
     let full = choose(&survey, &visits, settings, &mut random);
 
@@ -158,25 +161,27 @@ pub fn profile(
     let mut live = Vec::new();
     let mut dead = Vec::new();
     let mut reached = 0;
-    for (index, places) in full.iter().enumerate() {
+    for (index, probe) in full.iter().enumerate() {
         let seen: Vec<&Seen> = runs.iter().filter_map(|run| run.seen.get(index)).collect();
         let Some(point) = unit.points().points.get(index) else {
             continue;
         };
-        if visits.get(index) == Some(&0) && seen.iter().all(|seen| seen.hits == 0) {
-            dead.push(index);
-            continue;
-        }
-        reached += 1;
-        let Some(places) = places else { continue };
-        let environment = Environment::agreed(places, &seen);
-        if let Some(environment) = environment.filter(|environment| !environment.is_empty()) {
-            live.push(LivePoint {
-                point: index,
-                hits: seen.first().map_or(0, |seen| seen.hits),
-                environment,
-                surroundings: Surroundings::at(&survey, point, &mut random),
-            });
+        let visited = visits.get(index).is_some_and(|visits| *visits > 0);
+        reached += usize::from(visited || seen.iter().any(|seen| seen.hits > 0));
+        match probe {
+            Probe::Light if !visited && seen.iter().all(|seen| seen.hits == 0) => dead.push(index),
+            Probe::Absent | Probe::Light => {}
+            Probe::Full(places) => {
+                let environment = Environment::agreed(places, &seen);
+                if let Some(environment) = environment.filter(|e| !e.is_empty()) {
+                    live.push(LivePoint {
+                        point: index,
+                        hits: seen.first().map_or(0, |seen| seen.hits),
+                        environment,
+                        surroundings: Surroundings::at(&survey, point, &mut random),
+                    });
+                }
+            }
         }
     }
     Ok(Profile {
@@ -241,7 +246,7 @@ fn liveness(
     Ok(observe(&executable)?.unwrap_or_else(|| vec![1; light.len()]))
 }
 
-/// Full probes for a sample of the live points, light ones elsewhere.
+/// Full probes for a sample of the live points, light ones for a sample of the dead.
 fn choose(
     survey: &Survey<'_>,
     visits: &[u64],
@@ -249,10 +254,13 @@ fn choose(
     random: &mut fastrand::Rng,
 ) -> Plan {
     let points = &survey.unit.points().points;
-    let mut plan: Plan = vec![None; points.len()];
+    let mut plan: Plan = vec![Probe::Absent; points.len()];
     let mut candidates: Vec<(u64, &Point)> = Vec::new();
+    let mut dead: Vec<usize> = Vec::new();
     for (point, visits) in points.iter().zip(visits) {
-        if *visits > 0 && is_allowed(survey, point) && random.f64() < settings.density {
+        if *visits == 0 {
+            dead.push(point.id);
+        } else if is_allowed(survey, point) && random.f64() < settings.density {
             // Most value sets are singletons; those of points in loops are not.
             let weight = u64::from(random.u32(..)) >> (if *visits > 1 { 2 } else { 0 });
             candidates.push((weight, point));
@@ -265,7 +273,14 @@ fn choose(
         if let Some(slot) = plan.get_mut(point.id)
             && !places.is_empty()
         {
-            *slot = Some(places);
+            *slot = Probe::Full(places);
+        }
+    }
+    random.shuffle(&mut dead);
+    dead.truncate(settings.most_dead);
+    for id in dead {
+        if let Some(slot) = plan.get_mut(id) {
+            *slot = Probe::Light;
         }
     }
     plan
