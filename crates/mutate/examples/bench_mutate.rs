@@ -5,7 +5,6 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
 
 use candor_mutate::{Choice, Settings, Workbench, profile, variant};
 use candor_source::Clang;
@@ -61,7 +60,7 @@ fn run() -> Result<(), String> {
     let (compilers, _) = discover(&sandbox, &scratch).map_err(|e| text(&e))?;
     let bench = Workbench::new(&sandbox, &scratch, &clang, &compilers).map_err(|e| text(&e))?;
 
-    let (mut mutating, mut compiling, mut synthesis) = (0.0, 0.0, Duration::ZERO);
+    let (mut mutating, mut compiling, mut synthesis) = (0.0, 0.0, 0.0);
     let (mut seeds, mut bytes, mut snippets, mut seed) = (0, 0, 0, 1000);
     println!(
         "{:>6} {:>7} {:>7} {:>6} {:>10} {:>10} {:>6} {:>9}",
@@ -84,14 +83,14 @@ fn run() -> Result<(), String> {
             seed,
             ..Choice::default()
         };
-        let started = Instant::now();
+        let started = cpu();
         for number in 1..=VARIANTS {
             let variant = variant(&program, &profile, &choice, number);
             snippets += variant.snippets.len();
             variant.text(&program.text).map_err(|e| text(&e))?;
         }
-        let spent = started.elapsed();
         let middle = cpu();
+        let spent = middle - started;
         let directory = scratch.job().map_err(|e| text(&e))?;
         directory
             .write(&program.file_name(), &program.text)
@@ -116,7 +115,7 @@ fn run() -> Result<(), String> {
             profile.points,
             profile.reached,
             mutate / compile,
-            spent.as_secs_f64() * 1e3 / VARIANTS as f64
+            spent * 1e3 / VARIANTS as f64
         );
         seeds += 1;
         bytes += program.text.len();
@@ -138,7 +137,7 @@ fn run() -> Result<(), String> {
     );
     println!(
         "synthesis: {:.2} ms per variant",
-        synthesis.as_secs_f64() * 1e3 / variants
+        synthesis * 1e3 / variants
     );
     let peak = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
     println!(

@@ -3,6 +3,8 @@
 //! Such code needs to compile and nothing more, so it uses the grammar broadly: assignments, loops, nested ifs, switches,
 //! arrays, pointers in scope, calls of functions of the file, jumps. Everything is spelled on one line.
 
+use std::collections::HashSet;
+
 use candor_source::{ArrayLength, Function, Point, Shape, Type, Variable};
 
 use crate::expression::constant;
@@ -43,10 +45,13 @@ impl Surroundings {
             prefix: survey.facts.prefix.clone(),
             ..Self::default()
         };
-        for place in survey.places(point, OBJECTS, random) {
+        // Asked once: a file has hundreds of names.
+        let all = survey.unit.visible_at(point);
+        let hidden: HashSet<&str> = all.iter().map(|variable| variable.name.as_str()).collect();
+        let mut visible = survey.allowed(point, all.clone());
+        for place in survey.places_in(&visible, OBJECTS, random) {
             found.integers.push((place.text, place.is_writable));
         }
-        let mut visible = survey.objects(point);
         random.shuffle(&mut visible);
         for variable in &visible {
             found.add_aggregate(variable);
@@ -64,13 +69,14 @@ impl Surroundings {
                 found.labels.clone_from(&function.labels);
             }
         }
-        let hidden = |name: &str| survey.unit.visible_at(point).iter().any(|v| v.name == name);
         let mut callable: Vec<&Function> = survey
             .unit
             .functions()
             .iter()
             .filter(|callee| callee.span.end <= point.offset || callee.id == function.id)
-            .filter(|callee| !hidden(&callee.name) && !survey.facts.is_macro(&callee.name))
+            .filter(|callee| {
+                !hidden.contains(callee.name.as_str()) && !survey.facts.is_macro(&callee.name)
+            })
             .collect();
         random.shuffle(&mut callable);
         found.calls = callable

@@ -58,19 +58,33 @@ impl<'a> Survey<'a> {
 
     /// Variables that running code at `point` may name, innermost first.
     pub fn objects(&self, point: &Point) -> Vec<&'a Variable> {
+        self.allowed(point, self.unit.visible_at(point))
+    }
+
+    /// Those of the `visible` variables that running code at `point` may name.
+    pub fn allowed(&self, point: &Point, mut visible: Vec<&'a Variable>) -> Vec<&'a Variable> {
         let Some(function) = self.function(point) else {
             return Vec::new();
         };
-        let mut visible = self.unit.visible_at(point);
         visible.retain(|v| allows_object(self.unit, self.facts, function, v, self.rules));
         visible
     }
 
     /// At most `limit` places at `point`, locals before globals, chosen by `random` among all.
     pub fn places(&self, point: &Point, limit: usize, random: &mut fastrand::Rng) -> Vec<Place> {
+        self.places_in(&self.objects(point), limit, random)
+    }
+
+    /// At most `limit` places in `objects`, locals before globals, chosen by `random` among all.
+    pub fn places_in(
+        &self,
+        objects: &[&'a Variable],
+        limit: usize,
+        random: &mut fastrand::Rng,
+    ) -> Vec<Place> {
         let is_local = |v: &Variable| matches!(v.kind, VariableKind::Local | VariableKind::Param);
-        let (mut locals, mut others): (Vec<_>, Vec<_>) =
-            self.objects(point).into_iter().partition(|v| is_local(v));
+        let (mut locals, mut others): (Vec<&Variable>, Vec<&Variable>) =
+            objects.iter().partition(|v| is_local(v));
         random.shuffle(&mut locals);
         random.shuffle(&mut others);
         let mut found = Vec::new();
@@ -78,7 +92,10 @@ impl<'a> Survey<'a> {
         for variable in locals.into_iter().chain(others) {
             // One large struct must not crowd out everything else, nor locals all globals.
             let local = is_local(variable);
-            if found.len() >= limit || local && taken_locals >= limit * 2 / 3 {
+            if found.len() >= limit {
+                break;
+            }
+            if local && taken_locals >= limit * 2 / 3 {
                 continue;
             }
             let mut of_one = Vec::new();

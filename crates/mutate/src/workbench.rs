@@ -68,7 +68,7 @@ impl<'a> Workbench<'a> {
                 }
             }
             let runtime = runtime(sandbox, &objects, compiler, &flags, name)?;
-            if compiler.family == Family::Clang {
+            if compiler.family != Family::Tcc {
                 flags.extend(fast_linker(sandbox, &objects, compiler, &flags)?);
             }
             Ok(Prober {
@@ -77,13 +77,22 @@ impl<'a> Workbench<'a> {
                 runtime,
             })
         };
-        let gcc = prober(gcc, &["-O0", "-ftrivial-auto-var-init=zero"], "gcc")?;
+        let gcc = prober(
+            gcc,
+            &[
+                "-O0",
+                "-ftrivial-auto-var-init=zero",
+                "-fno-asynchronous-unwind-tables",
+            ],
+            "gcc",
+        )?;
         let msan = prober(
             gate.compiler(),
             &[
                 "-O0",
                 "-fsanitize=memory",
                 "-fno-sanitize-memory-param-retval",
+                "-fno-asynchronous-unwind-tables",
             ],
             "msan",
         )?;
