@@ -12,7 +12,7 @@ use crate::confirm::debugger_name;
 use crate::finding::{Finding, Kind, Place, Signature, relation};
 use crate::plan::Plan;
 use crate::run::{Request, Toolset};
-use crate::truth::{Truth, launch, options, same_value, shared_leaves};
+use crate::truth::{Truth, known_leaf, launch, options, same_value};
 
 /// Stops that are audited per build: the first visit of each address, so many of them.
 const SITES: usize = 64;
@@ -203,9 +203,8 @@ fn sample(
         let mut leaves = Vec::new();
         let mut seen = Vec::new();
         let mut true_values = Vec::new();
-        for (index, key) in shared_leaves(&truth.recording, site.leaves()) {
-            if let (Some(leaf), Some(observation)) =
-                (site.leaves().get(index), stop.observations.get(index))
+        for (leaf, observation) in site.leaves().iter().zip(stop.observations) {
+            if let Some(key) = known_leaf(&truth.recording, leaf)
                 && !leaf.shadowed
             {
                 leaves.push(leaf.key.clone());

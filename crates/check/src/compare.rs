@@ -4,15 +4,15 @@
 //! external calls is observable behaviour. What does not line up all the same (merged calls, tail
 //! calls) is *unaligned*: counted, never blamed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use candor_dwarf::{Image, LeafKey, Observation, PointerValue, Svma, Value};
 use candor_tracer::{Continue, Observer, Stop};
 
 use crate::finding::{Counts, Kind};
 use crate::plan::Plan;
-use crate::recording::{KeyId, Replay};
-use crate::truth::{Truth, same_value, shared_leaves};
+use crate::recording::{KeyId, LeafMaps, Replay};
+use crate::truth::{Truth, known_leaf, same_value};
 
 /// A place where a build seems to be wrong.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub struct Comparison<'a> {
     plan: &'a Plan,
     image: &'a Image,
     replay: Replay<'a>,
-    places: HashMap<Svma, Vec<(usize, KeyId)>>,
+    maps: LeafMaps,
     /// The counts.
     pub counts: Counts,
     /// What seems wrong.
@@ -79,7 +79,7 @@ impl<'a> Comparison<'a> {
             plan,
             image,
             replay: truth.recording.replay(),
-            places: HashMap::new(),
+            maps: LeafMaps::default(),
             counts: Counts::default(),
             suspects: BTreeMap::new(),
             seen_at: vec![0; leaves],
@@ -91,9 +91,9 @@ impl<'a> Comparison<'a> {
     fn unaligned(&mut self, stop: u64) {
         if let Some((recorded, _)) = self.truth.recording.site(stop) {
             let comparable = recorded
-                .keys
+                .leaves
                 .iter()
-                .filter(|key| self.truth.value(&self.replay, stop, **key).is_some());
+                .filter(|(_, key)| self.truth.value(&self.replay, stop, *key).is_some());
             self.counts.unaligned += comparable.count() as u64;
         }
     }
@@ -166,20 +166,19 @@ impl Observer for Comparison<'_> {
             return Continue::Yes;
         };
         let leaves = self
-            .places
-            .entry(stop.pc)
-            .or_insert_with(|| shared_leaves(recording, site.leaves()));
+            .maps
+            .at(stop.pc, site.leaves(), |leaf| known_leaf(recording, leaf));
         self.stamp = self.stamp.wrapping_add(1);
         for (index, id) in leaves.iter() {
             if let (Some(stamp), Some(place)) = (
-                self.seen_at.get_mut(*id as usize),
-                self.observed_at.get_mut(*id as usize),
+                self.seen_at.get_mut(id as usize),
+                self.observed_at.get_mut(id as usize),
             ) {
                 *stamp = self.stamp;
-                *place = *index as u32;
+                *place = index as u32;
             }
         }
-        for &id in &recorded.keys {
+        for (_, id) in recorded.leaves.iter() {
             let described = self.seen_at.get(id as usize) == Some(&self.stamp);
             let index = self.observed_at.get(id as usize).copied().unwrap_or(0) as usize;
             let seen = stop.observations.get(index).filter(|_| described);

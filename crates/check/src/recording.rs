@@ -1,12 +1,97 @@
 //! What the reference run saw, stop by stop, kept small: a leaf is stored again only when it changed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use candor_dwarf::{Leaf, LeafKey, Line, Observation, Svma};
 use candor_tracer::{Continue, Observer, Stop, StopKind};
 
 /// Number of a leaf in a recording.
 pub type KeyId = u32;
+
+/// Which leaves of a site are which leaves of the recording: (place among the observations, number).
+///
+/// A large program has thousands of sites that all show the same thousands of globals; their part of
+/// the map is kept once.
+#[derive(Clone, Debug)]
+pub struct LeafMap {
+    own: Vec<(u32, KeyId)>,
+    /// Where the globals begin among the site's leaves.
+    start: u32,
+    globals: Arc<[(u32, KeyId)]>,
+}
+
+impl LeafMap {
+    /// (place among the observations, number), in the site's order.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, KeyId)> + '_ {
+        let globals = self
+            .globals
+            .iter()
+            .map(|(place, key)| (place + self.start, *key));
+        self.own
+            .iter()
+            .copied()
+            .chain(globals)
+            .map(|(place, key)| (place as usize, key))
+    }
+}
+
+/// The maps of all sites of a build, by address.
+#[derive(Debug, Default)]
+pub struct LeafMaps {
+    by_pc: HashMap<Svma, LeafMap>,
+    shared: HashSet<Arc<[(u32, KeyId)]>>,
+}
+
+impl LeafMaps {
+    /// The map of the site at `pc`, made on the first visit with `number`.
+    pub fn at(
+        &mut self,
+        pc: Svma,
+        leaves: &[Leaf],
+        number: impl FnMut(&Leaf) -> Option<KeyId>,
+    ) -> &LeafMap {
+        if !self.by_pc.contains_key(&pc) {
+            let map = self.make(leaves, number);
+            self.by_pc.insert(pc, map);
+        }
+        &self.by_pc[&pc]
+    }
+
+    /// A map, its global part shared with the others.
+    pub fn make(
+        &mut self,
+        leaves: &[Leaf],
+        mut number: impl FnMut(&Leaf) -> Option<KeyId>,
+    ) -> LeafMap {
+        let is_global = |leaf: &Leaf| leaf.key.function.is_none();
+        let start = leaves
+            .iter()
+            .rposition(|leaf| !is_global(leaf))
+            .map_or(0, |last| last + 1);
+        let (own, globals) = leaves.split_at(start);
+        let mut map = |part: &[Leaf]| -> Vec<(u32, KeyId)> {
+            part.iter()
+                .enumerate()
+                .filter_map(|(place, leaf)| Some((place as u32, number(leaf)?)))
+                .collect()
+        };
+        let (own, globals) = (map(own), map(globals));
+        let globals = match self.shared.get(globals.as_slice()) {
+            Some(known) => known.clone(),
+            None => {
+                let new: Arc<[(u32, KeyId)]> = globals.into();
+                self.shared.insert(new.clone());
+                new
+            }
+        };
+        LeafMap {
+            own,
+            start: start as u32,
+            globals,
+        }
+    }
+}
 
 /// A place of the reference build where it stopped.
 #[derive(Clone, Debug)]
@@ -20,7 +105,7 @@ pub struct RecordedSite {
     /// The point of the source it belongs to, when that is clear.
     pub point: Option<usize>,
     /// What is compared here.
-    pub keys: Vec<KeyId>,
+    pub leaves: LeafMap,
     /// How often the reference run came by.
     pub visits: u32,
 }
@@ -133,8 +218,9 @@ pub trait Wanted {
 pub struct Recorder<'a> {
     recording: Recording,
     wanted: &'a dyn Wanted,
-    /// Per address: the site's number, and for each leaf recorded its place among the observations.
-    places: HashMap<Svma, (u32, Vec<(usize, KeyId)>)>,
+    /// Per address: the site's number.
+    places: HashMap<Svma, u32>,
+    maps: LeafMaps,
     last: Vec<Option<Observation>>,
     /// Changes kept at most; memory is bounded, and a run that exceeds it is cut short and says so.
     capacity: usize,
@@ -149,6 +235,7 @@ impl<'a> Recorder<'a> {
             recording: Recording::default(),
             wanted,
             places: HashMap::new(),
+            maps: LeafMaps::default(),
             last: Vec::new(),
             capacity: 1 << 20,
             truncated: false,
@@ -160,37 +247,34 @@ impl<'a> Recorder<'a> {
         self.recording
     }
 
-    fn place(&mut self, stop: &Stop<'_>) -> Option<(u32, Vec<(usize, KeyId)>)> {
+    fn place(&mut self, stop: &Stop<'_>) -> Option<u32> {
         let site = stop.site?;
         let line = site.line?;
         let point = self.wanted.point(stop.pc, line);
-        let mut leaves = Vec::new();
-        for (index, leaf) in site.leaves().iter().enumerate() {
-            if leaf.shadowed || leaf.key.depth != 0 || !self.wanted.wants(point, line, leaf) {
-                continue;
+        let (recording, last, wanted) = (&mut self.recording, &mut self.last, self.wanted);
+        let leaves = self.maps.make(site.leaves(), |leaf| {
+            if leaf.shadowed || leaf.key.depth != 0 || !wanted.wants(point, line, leaf) {
+                return None;
             }
-            let recording = &mut self.recording;
-            let next = recording.keys.len() as KeyId;
-            let id = *recording
-                .index
-                .entry(leaf.key.clone())
-                .or_insert_with(|| next);
-            if id == next {
-                recording.keys.push(leaf.clone());
-                self.last.push(None);
+            if let Some(known) = recording.index.get(&leaf.key) {
+                return Some(*known);
             }
-            leaves.push((index, id));
-        }
+            let new = recording.keys.len() as KeyId;
+            recording.index.insert(leaf.key.clone(), new);
+            recording.keys.push(leaf.clone());
+            last.push(None);
+            Some(new)
+        });
         let number = self.recording.sites.len() as u32;
         self.recording.sites.push(RecordedSite {
             pc: stop.pc,
             line,
             function: site.function.clone(),
             point,
-            keys: leaves.iter().map(|(_, id)| *id).collect(),
+            leaves,
             visits: 0,
         });
-        Some((number, leaves))
+        Some(number)
     }
 }
 
@@ -207,22 +291,21 @@ impl Observer for Recorder<'_> {
             changes_end: 0,
             visit: 0,
         };
-        if let Some((site, leaves)) = self.places.get(&stop.pc) {
-            recorded.site = *site;
-            if let Some(site) = self.recording.sites.get_mut(*site as usize) {
-                site.visits += 1;
-                recorded.visit = site.visits;
-            }
-            for (index, id) in leaves {
-                let (Some(seen), Some(last)) = (
-                    stop.observations.get(*index),
-                    self.last.get_mut(*id as usize),
-                ) else {
+        let Recording { sites, changes, .. } = &mut self.recording;
+        let number = self.places.get(&stop.pc);
+        if let Some((number, site)) = number.and_then(|n| Some((n, sites.get_mut(*n as usize)?))) {
+            recorded.site = *number;
+            site.visits += 1;
+            recorded.visit = site.visits;
+            for (place, id) in site.leaves.iter() {
+                let (Some(seen), Some(last)) =
+                    (stop.observations.get(place), self.last.get_mut(id as usize))
+                else {
                     continue;
                 };
                 if last.as_ref() != Some(seen) {
                     *last = Some(seen.clone());
-                    self.recording.changes.push((*id, seen.clone()));
+                    changes.push((id, seen.clone()));
                 }
             }
         }

@@ -12,7 +12,7 @@ use candor_toolchain::{Compiler, Family, Program};
 use candor_tracer::{Continue, Launch, Mode, Observer, Outcome, Stop, TraceOptions, trace};
 
 use crate::plan::Plan;
-use crate::recording::{KeyId, Recorder, Recording, Replay, Wanted};
+use crate::recording::{KeyId, LeafMaps, Recorder, Recording, Replay, Wanted};
 use crate::workshop::{Executable, Workshop};
 use crate::{Error, Settings};
 
@@ -156,7 +156,7 @@ impl Truth {
         let mut opponent = Opponent {
             truth: &*self,
             replay: self.recording.replay(),
-            places: HashMap::new(),
+            maps: LeafMaps::default(),
             objections: Vec::new(),
             misplaced: Vec::new(),
         };
@@ -335,7 +335,7 @@ impl Wanted for Filter<'_> {
 struct Opponent<'a> {
     truth: &'a Truth,
     replay: Replay<'a>,
-    places: HashMap<Svma, Vec<(usize, KeyId)>>,
+    maps: LeafMaps,
     objections: Vec<(u32, KeyId)>,
     misplaced: Vec<u32>,
 }
@@ -356,12 +356,11 @@ impl Observer for Opponent<'_> {
             return Continue::Yes;
         }
         let leaves = self
-            .places
-            .entry(stop.pc)
-            .or_insert_with(|| shared_leaves(recording, site.leaves()));
-        for (index, key) in leaves {
-            let seen = stop.observations.get(*index);
-            let agrees = match (seen, self.replay.seen(*key)) {
+            .maps
+            .at(stop.pc, site.leaves(), |leaf| known_leaf(recording, leaf));
+        for (index, key) in leaves.iter() {
+            let seen = stop.observations.get(index);
+            let agrees = match (seen, self.replay.seen(key)) {
                 (Some(Observation::Value(theirs)), Some(Observation::Value(ours))) => {
                     same_value(theirs, ours) != Some(false)
                 }
@@ -369,19 +368,16 @@ impl Observer for Opponent<'_> {
                 _ => true,
             };
             if !agrees {
-                self.objections.push((number, *key));
+                self.objections.push((number, key));
             }
         }
         Continue::Yes
     }
 }
 
-/// The leaves of another build's site that the recording knows: (place among the observations, key).
-pub(crate) fn shared_leaves(recording: &Recording, leaves: &[Leaf]) -> Vec<(usize, KeyId)> {
-    leaves
-        .iter()
-        .enumerate()
-        .filter(|(_, leaf)| leaf.key.depth == 0)
-        .filter_map(|(index, leaf)| Some((index, recording.id(&leaf.key)?)))
-        .collect()
+/// The number of a leaf of another build's site, if the recording knows it.
+pub(crate) fn known_leaf(recording: &Recording, leaf: &Leaf) -> Option<KeyId> {
+    (leaf.key.depth == 0)
+        .then(|| recording.id(&leaf.key))
+        .flatten()
 }

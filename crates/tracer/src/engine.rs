@@ -52,10 +52,16 @@ pub fn trace(
 }
 
 /// What is known of an address that was stopped at.
+#[derive(Default)]
 struct Place {
-    site: Option<Site>,
+    /// `None` when not prepared (yet, or any more); `Some(None)` when there is no debug information.
+    site: Option<Option<Site>>,
     visits: u32,
 }
+
+/// Leaves of prepared sites that are kept. A site lists every global, so a large program has thousands of
+/// sites with thousands of leaves; preparing one again is cheaper than keeping them all.
+const CACHED_LEAVES: usize = 200_000;
 
 /// The stopping half of a run, by mode.
 enum Stops {
@@ -83,6 +89,7 @@ struct Run<'a> {
     bias: u64,
     how: Stops,
     places: HashMap<u64, Place>,
+    cached_leaves: usize,
     observations: Vec<Observation>,
     stops: u64,
     leaves: u64,
@@ -131,6 +138,7 @@ impl<'a> Run<'a> {
             bias,
             how,
             places: HashMap::new(),
+            cached_leaves: 0,
             observations: Vec::new(),
             stops: 0,
             leaves: 0,
@@ -275,17 +283,25 @@ impl<'a> Run<'a> {
     fn evaluate(&mut self, kind: StopKind, pc: u64, registers: &libc::user_regs_struct) -> u32 {
         self.observations.clear();
         let (image, options) = (self.image, self.options);
-        let place = self.places.entry(pc).or_insert_with(|| Place {
-            // Code without debug information is passed through as a stop without a site.
-            site: (kind != StopKind::TailCall)
-                .then(|| image.site(Avma(pc).stated(self.bias), &options.site).ok())
-                .flatten(),
-            visits: 0,
-        });
+        if self.cached_leaves > CACHED_LEAVES {
+            for place in self.places.values_mut() {
+                place.site = None;
+            }
+            self.cached_leaves = 0;
+        }
+        let place = self.places.entry(pc).or_default();
         place.visits = place.visits.saturating_add(1);
-        if let Some(site) = &place.site
-            && place.visits <= options.per_site_visits
-        {
+        if kind == StopKind::TailCall || place.visits > options.per_site_visits {
+            return place.visits;
+        }
+        let cached_leaves = &mut self.cached_leaves;
+        let site = place.site.get_or_insert_with(|| {
+            // Code without debug information is passed through as a stop without a site.
+            let site = image.site(Avma(pc).stated(self.bias), &options.site).ok();
+            *cached_leaves += site.as_ref().map_or(0, |site| site.leaves().len());
+            site
+        });
+        if let Some(site) = site {
             let stopped = Stopped::new(&self.tracee, registers, self.bias);
             image.observe(site, &stopped, &mut self.observations);
             self.leaves += self.observations.len() as u64;
@@ -308,7 +324,7 @@ impl<'a> Run<'a> {
         }
         let place = self.places.get(&pc);
         let site = place
-            .and_then(|place| place.site.as_ref())
+            .and_then(|place| place.site.as_ref()?.as_ref())
             .filter(|_| visit <= self.options.per_site_visits);
         let stop = Stop {
             sequence: self.stops,

@@ -22,6 +22,17 @@ pub(super) struct Report {
     pub peak_kib: u64,
 }
 
+impl Report {
+    /// What was used, without an ending.
+    pub(super) fn used(usage: &libc::rusage) -> Self {
+        Report {
+            cpu_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
+            peak_kib: usage.ru_maxrss as u64,
+            ..Report::default()
+        }
+    }
+}
+
 pub(super) const ENDED: i32 = 1;
 pub(super) const NOT_STARTED: i32 = 2;
 pub(super) const TOO_MANY_PROCESSES: i32 = 3;
@@ -194,8 +205,7 @@ pub(super) unsafe fn init(plan: &Plan<'_>) -> ! {
                     Report {
                         kind: ENDED,
                         value: status,
-                        cpu_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
-                        peak_kib: usage.ru_maxrss as u64,
+                        ..Report::used(&usage)
                     },
                 );
                 finish(plan);

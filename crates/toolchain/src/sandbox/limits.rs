@@ -33,11 +33,12 @@ impl Limits {
         }
     }
 
-    /// For compilers and linkers.
+    /// For compilers and linkers. A hang burns CPU time; the wall clock is generous, because a loaded
+    /// machine is not the compiler's fault.
     pub fn compiler() -> Self {
         Limits {
-            wall: Duration::from_secs(60),
-            cpu: Duration::from_secs(50),
+            wall: Duration::from_secs(240),
+            cpu: Duration::from_secs(60),
             memory: Some(4 << 30),
             processes: 64,
             file_size: 1 << 30,

@@ -288,11 +288,13 @@ impl Sandbox {
             || tree.kill(),
             || self.interrupted(),
         );
-        tree.reap();
-        let pumped = result.map_err(system)?;
+        let usage = tree.reap();
+        let mut pumped = result.map_err(system)?;
         if pumped.interrupted {
             return Err(Error::Interrupted);
         }
+        // A tree that was killed could not report; what it used is known all the same.
+        pumped.report.get_or_insert(usage);
         conclude(pumped, limits, started.elapsed(), &program)
     }
 }
@@ -315,13 +317,17 @@ impl Tree {
         }
     }
 
-    /// Waits for init; with a PID namespace this returns when every process in it is gone.
-    fn reap(&self) {
+    /// Waits for init; with a PID namespace this returns when every process in it is gone. What init
+    /// and all it reaped used comes back as a report without an ending.
+    fn reap(&self) -> Report {
         let mut status = 0;
+        // SAFETY: as above; plain data, filled in by the kernel.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: as above.
-        while unsafe { libc::waitpid(self.pid, &mut status, 0) } == -1
+        while unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) } == -1
             && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
         {}
+        Report::used(&usage)
     }
 }
 
