@@ -136,12 +136,21 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn wrong_kind(&self, key: &LeafKey, shown: &Value) -> Kind {
+    /// A static that is only written loses its stores, or its initialiser too: what is shown is then
+    /// its first value or zero. One known cause, so it has a kind of its own.
+    fn wrong_kind(&self, key: &LeafKey, id: KeyId, shown: &Value) -> Kind {
         let zero = matches!(
             shown,
-            Value::Signed(0) | Value::Unsigned(0) | Value::Pointer(PointerValue::Null)
-        ) || matches!(shown, Value::Float { bits: 0, .. });
-        if zero && self.plan.is_static(&key.variable, key.decl_line.0) {
+            Value::Signed(0)
+                | Value::Unsigned(0)
+                | Value::Pointer(PointerValue::Null)
+                | Value::Float { bits: 0, .. }
+        );
+        let first = || {
+            let first = self.truth.recording.first(id).and_then(Observation::value);
+            first.is_some_and(|first| same_value(first, shown) == Some(true))
+        };
+        if self.plan.is_static(&key.variable, key.decl_line.0) && (zero || first()) {
             Kind::WriteOnlyStatic
         } else {
             Kind::WrongValue
@@ -203,7 +212,7 @@ impl Observer for Comparison<'_> {
                     Some(false) => {
                         self.counts.wrong += 1;
                         if let Some(leaf) = recording.leaf(id) {
-                            let kind = self.wrong_kind(&leaf.key, shown);
+                            let kind = self.wrong_kind(&leaf.key, id, shown);
                             self.suspect(stop, recorded.line.0, index, id, kind, Some(truth));
                         }
                     }

@@ -16,7 +16,8 @@ pub enum Kind {
     DebuggerDisagrees,
     /// A debugger dies or hangs on the debug information.
     DebuggerCrash,
-    /// A static variable that is never read lost its stores or initialiser, and shows zero.
+    /// A static variable that is never read lost its stores or its initialiser, and shows its first
+    /// value or zero.
     WriteOnlyStatic,
 }
 

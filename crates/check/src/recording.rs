@@ -158,6 +158,12 @@ impl Recording {
         Some((self.sites.get(stop.site as usize)?, stop.visit))
     }
 
+    /// What the reference run saw of a leaf when it first looked.
+    pub fn first(&self, key: KeyId) -> Option<&Observation> {
+        let (_, seen) = self.changes.iter().find(|(changed, _)| *changed == key)?;
+        Some(seen)
+    }
+
     /// A walk through the stops in order.
     pub fn replay(&self) -> Replay<'_> {
         Replay {

@@ -313,6 +313,12 @@ fn compare_one<'a>(
         || matches!(summary.outcome, Outcome::Enough | Outcome::StopLimit);
     let same_end = summary.outcome == truth.outcome && summary.stdout == truth.stdout;
     let cut = matches!(truth.outcome, Outcome::Enough | Outcome::StopLimit);
+    if matches!(summary.outcome, Outcome::WallTime | Outcome::CpuTime) {
+        return Ok(without(format!(
+            "its run was cut off after {} stops: {} (--timeout, --max-stops)",
+            summary.stops, summary.outcome
+        )));
+    }
     if !same_run || !(same_end || cut) {
         // Not the same computation: nothing its debug information says can be held against it.
         return Ok(without(format!(

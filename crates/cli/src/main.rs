@@ -27,7 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   candor check prog.c                      every compiler found, -Og -O1 -O2 -O3 -Os
   candor check prog.c --cc clang-19 -O2    one build
-  candor doctor                            what is installed, what is missing and what it would enable
+  candor doctor                            what is installed, and what is missing
   candor completions bash > ~/.local/share/bash-completion/completions/candor
 
 Exit codes: 0 nothing found, 1 findings, 2 could not run.

@@ -141,7 +141,10 @@ pub enum Error {
         nearest: Vec<u32>,
     },
     /// The variable is not visible at that line.
-    #[error("no variable `{name}` is visible at line {line}; visible there: {}", visible.join(", "))]
+    #[error(
+        "no variable `{name}` is visible at line {line}; visible there: {}",
+        listed(visible)
+    )]
     NotVisible {
         /// The name asked for.
         name: String,
@@ -150,6 +153,14 @@ pub enum Error {
         /// What is visible, innermost first.
         visible: Vec<String>,
     },
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        "nothing".to_string()
+    } else {
+        names.join(", ")
+    }
 }
 
 impl Error {
