@@ -14,7 +14,7 @@ use crate::place::Place;
 /// Different joint tuples kept per point.
 pub const CAP: usize = 64;
 /// Places of one point.
-pub const MOST_PLACES: usize = 10;
+pub const MOST_PLACES: usize = 8;
 /// What the run-time writes when it has mapped the file.
 const MAPPED: u64 = 0x0043_4e44_525f_4f4b;
 /// Words of a record before its bounds.
@@ -118,8 +118,12 @@ pub struct Seen {
 
 /// Reads the file a run has written.
 pub fn read(path: &Path, plan: &Plan) -> Result<Vec<Seen>, Error> {
-    let damaged =
-        || Error::unfit("its probes did not report (the program may have changed its environment)");
+    let damaged = || {
+        Error::unfit(
+            "none of its probes reported: no statement in front of which code can be put is executed on this input, or \
+             the program changes its environment",
+        )
+    };
     let bytes = std::fs::read(path)
         .map_err(|source| candor_toolchain::Error::file("read", path, source))?;
     let words: Vec<u64> = bytes

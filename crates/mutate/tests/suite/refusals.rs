@@ -71,6 +71,20 @@ fn programs_without_end_are_refused_at_the_first_time_out() {
 }
 
 #[test]
+fn a_profile_that_reaches_no_sampled_point_gives_no_snippets() {
+    let never =
+        program("#include <stdlib.h>\nint main(void) { exit(3); int x = 0; x++; return x; }");
+    let profile = candor_mutate::profile(bench(), &never, &crate::bench::settings(1)).unwrap();
+    assert!(profile.live.is_empty() && profile.reached == 1);
+    let choice = candor_mutate::Choice {
+        strategies: vec![candor_mutate::Strategy::Tg],
+        ..candor_mutate::Choice::default()
+    };
+    let variant = candor_mutate::variant(&never, &profile, &choice, 1);
+    assert!(variant.snippets.is_empty());
+}
+
+#[test]
 fn threads_are_refused() {
     let mut threaded = program(
         "#include <pthread.h>\nstatic void *work(void *p) { return p; }\n\
