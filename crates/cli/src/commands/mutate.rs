@@ -7,8 +7,8 @@ use std::time::Duration;
 use anstream::{eprintln, println};
 use anyhow::{Context as _, bail};
 use candor_mutate::{
-    Choice, Profile, Settings, Snippet, Strategy, Variant, Verdict, Workbench, admit, profile, save,
-    variant, verify,
+    Choice, Profile, Settings, Snippet, Strategy, Variant, Verdict, Workbench, admit, profile,
+    save, variant, verify,
 };
 use candor_source::Clang;
 use candor_toolchain::{Program, discover};
@@ -163,7 +163,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut all = Vec::new();
     for number in 1..=args.count {
         let mut variant = variant(&program, &profile, &choice, number);
-        variant.stdin = args.stdin.as_deref().and_then(|path| std::path::absolute(path).ok());
+        variant.stdin = args
+            .stdin
+            .as_deref()
+            .and_then(|path| std::path::absolute(path).ok());
         let text = variant.text(&program.text)?;
         let verdict = match args.verify {
             true => Some(verify(&bench, &program, &profile, &text, time)?),
@@ -191,7 +194,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         }
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report(&profile, &all, &written))?);
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report(&profile, &all, &written))?
+        );
     } else {
         print(&args, &profile, &all, &written);
     }
@@ -235,7 +241,8 @@ fn list(as_json: bool) -> anyhow::Result<()> {
 fn replay(args: &Args, sidecar: &Path) -> anyhow::Result<Outcome> {
     let variant = Variant::load(sidecar)?;
     let program = variant.seed_program(sidecar)?;
-    let wanted: Option<BTreeSet<usize>> = args.keep.as_ref().map(|ids| ids.iter().copied().collect());
+    let wanted: Option<BTreeSet<usize>> =
+        args.keep.as_ref().map(|ids| ids.iter().copied().collect());
     if let Some(unknown) = wanted
         .iter()
         .flatten()
@@ -295,7 +302,10 @@ fn print(args: &Args, profile: &Profile, all: &[Finished], written: &[PathBuf]) 
         for snippet in &one.variant.snippets {
             *counts.entry(snippet.strategy.name()).or_default() += 1;
         }
-        let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let counts: Vec<String> = counts
+            .iter()
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
         let verdict = match &one.verdict {
             None => String::new(),
             Some(Verdict::Equal) => "  equal and clean".to_owned(),
