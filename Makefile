@@ -19,8 +19,11 @@ lint:
 
 # Ratios against what a user would do otherwise; figures go into docs/benchmarks.md.
 bench: install
-	$(CARGO) build --release --workspace --examples
 	$(CARGO) run --release -p candor-toolchain --example bench_runner
+	$(CARGO) run --release -p candor-tracer --example bench_engine 4 1
+	$(CARGO) run --release -p candor-check --example bench_check -- 12
+	$(CARGO) run --release -p candor-check --example bench_check -- 12 locals
+	$(CARGO) run --release -p candor-mutate --example bench_mutate -- 20
 
 install:
 	@./scripts/install.sh

@@ -78,7 +78,9 @@ fn doctor_speaks_json() {
         .iter()
         .filter_map(|tool| tool["name"].as_str())
         .collect();
-    for expected in ["gcc-12", "clang-19", "gdb", "native", "csmith", "z3", "MSan"] {
+    for expected in [
+        "gcc-12", "clang-19", "gdb", "native", "csmith", "z3", "MSan",
+    ] {
         assert!(names.contains(&expected), "{expected} not in {names:?}");
     }
     assert!(json["sandbox"]["pid_namespace"].is_boolean());
