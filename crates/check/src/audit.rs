@@ -23,6 +23,8 @@ struct Sample {
     query: Query,
     seen: Vec<Observation>,
     truth: Vec<Option<Value>>,
+    /// Locations in words; of globals they say little and are left out.
+    locations: Vec<String>,
 }
 
 /// Audits every build of `request` with every debugger of `tools`.
@@ -119,7 +121,7 @@ pub fn audit(
                         variable: key.to_string(),
                         declared: key.decl_line.0,
                         line: site.line.0,
-                        source_line: String::new(),
+                        source_line: plan.source_line(site.point),
                         stop: sample.stop,
                         visit,
                         visits: site.visits,
@@ -133,7 +135,7 @@ pub fn audit(
                                 Some((name.clone(), answer(session)?.to_string()))
                             })
                             .collect(),
-                        location: String::new(),
+                        location: sample.locations.get(place).cloned().unwrap_or_default(),
                         places: vec![Place {
                             line: site.line.0,
                             visits: 1,
@@ -203,13 +205,20 @@ fn sample(
         let mut leaves = Vec::new();
         let mut seen = Vec::new();
         let mut true_values = Vec::new();
-        for (leaf, observation) in site.leaves().iter().zip(stop.observations) {
+        let mut locations = Vec::new();
+        for (index, (leaf, observation)) in site.leaves().iter().zip(stop.observations).enumerate()
+        {
             if let Some(key) = known_leaf(&truth.recording, leaf)
                 && !leaf.shadowed
             {
                 leaves.push(leaf.key.clone());
                 seen.push(observation.clone());
                 true_values.push(truth.value(&replay, stop.sequence, key).cloned());
+                let local = leaf.key.function.is_some();
+                locations.push(match local {
+                    true => image.describe_location(site, index),
+                    false => String::new(),
+                });
             }
         }
         samples.push(Sample {
@@ -221,6 +230,7 @@ fn sample(
             },
             seen,
             truth: true_values,
+            locations,
         });
         if samples.len() >= SITES {
             Continue::No

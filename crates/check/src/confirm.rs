@@ -302,11 +302,7 @@ impl Court<'_> {
             variable: candidate.key.to_string(),
             declared: candidate.key.decl_line.0,
             line,
-            source_line: point
-                .and_then(|point| self.plan.unit.text().lines().nth(point.line as usize - 1))
-                .unwrap_or_default()
-                .trim()
-                .to_owned(),
+            source_line: self.plan.source_line(point.map(|point| point.id)),
             stop: candidate.stop,
             visit,
             visits,

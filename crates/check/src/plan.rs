@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use candor_source::instrument::{BARRIER, BARRIER_HEADER};
-use candor_source::{Clang, EditSet, Point, SkipReason, StatementKind, Storage, Unit};
+use candor_source::{Clang, EditSet, Point, SkipReason, Storage, Unit};
 use candor_toolchain::Program;
 
 use crate::Error;
@@ -121,9 +121,14 @@ impl Plan {
         })
     }
 
-    /// The kind of statement at a point, for signatures.
-    pub fn statement(&self, point: &Point) -> StatementKind {
-        point.statement
+    /// The text of the line a point is on.
+    pub fn source_line(&self, point: Option<usize>) -> String {
+        point
+            .and_then(|point| self.points().get(point))
+            .and_then(|point| self.unit.text().lines().nth(point.line as usize - 1))
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
     }
 
     /// The original with print statements before points: the paper's shadow program (§4.2).

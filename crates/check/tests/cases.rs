@@ -6,6 +6,7 @@
 //! - `finds: KIND VARIABLE line LINE expected VALUE shown VALUE in BUILD BUILD ...` (folder `found`);
 //!   every other build must find nothing, and so must `clean`
 //! - `reason: WORDS` that the refusal contains (folder `rejected`)
+//! - `audit: yes` debuggers are judged too
 //! - `stdin: TEXT`, `args: A B` inputs of the program
 
 #![allow(clippy::unwrap_used)]
@@ -42,6 +43,7 @@ fn question(path: &Path) -> Question {
         .map(|build| build.split_once(':').expect("COMPILER:LEVEL"))
         .collect();
     let mut question = Question::new(program, &builds);
+    question.settings.audit = !headers(&text, "audit").is_empty();
     if let Some(at) = headers(&text, "at").first() {
         let (line, variable) = at.split_once(':').expect("LINE:VARIABLE");
         question.points = PointChoice::At {

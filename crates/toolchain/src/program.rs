@@ -26,7 +26,15 @@ impl Program {
     /// Reads a C file, refusing what cannot be one. Csmith's include directory is added by itself.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let text = read_source(path)?;
-        Ok(Self::from_text(path, text))
+        let mut program = Self::from_text(path, text);
+        // Builds happen in scratch directories: headers beside the source are found by flag.
+        let beside = std::path::absolute(path).ok();
+        if let Some(directory) = beside.as_deref().and_then(Path::parent)
+            && program.text.contains("#include \"")
+        {
+            program.flags.push(format!("-I{}", directory.display()));
+        }
+        Ok(program)
     }
 
     /// A program whose text we already have.
@@ -141,6 +149,15 @@ mod tests {
         let file = directory.path().join("old.c");
         std::fs::write(&file, b"/* caf\xe9 */ int x;").unwrap();
         assert_eq!(read_source(&file).unwrap(), "/* caf? */ int x;");
+    }
+
+    #[test]
+    fn headers_beside_the_source_are_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.c");
+        std::fs::write(&file, "#include \"own.h\"\n").unwrap();
+        let program = Program::load(&file).unwrap();
+        assert_eq!(program.flags, [format!("-I{}", directory.path().display())]);
     }
 
     #[test]

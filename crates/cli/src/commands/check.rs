@@ -479,9 +479,13 @@ fn print_group(group: &[&Finding]) {
     }
     println!("        true value {}", first.expected);
     for finding in group {
+        let location = match finding.location.as_str() {
+            "" => String::new(),
+            location => format!("   [{location}]"),
+        };
         println!(
-            "        {} {} shows {}   [{}]",
-            finding.compiler, finding.level, finding.shown, finding.location
+            "        {} {} shows {}{location}",
+            finding.compiler, finding.level, finding.shown
         );
         let said: Vec<String> = finding
             .debuggers
