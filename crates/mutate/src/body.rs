@@ -9,7 +9,7 @@ use candor_source::{ArrayLength, Function, Point, Shape, Type, Variable};
 
 use crate::expression::constant;
 use crate::integer::{Binary, Unary, literal};
-use crate::place::Survey;
+use crate::place::{Place, Survey};
 
 /// Objects of each kind that one body chooses from.
 const OBJECTS: usize = 14;
@@ -19,8 +19,7 @@ const DEEPEST: u32 = 3;
 /// What a body at a point can use.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// Integer lvalues, and whether they can be assigned.
-    integers: Vec<(String, bool)>,
+    integers: Vec<Place>,
     /// Arrays of integers: name, length, assignable.
     arrays: Vec<(String, u64, bool)>,
     /// Pointers to integers: name, the pointer is assignable, the pointee is.
@@ -49,9 +48,7 @@ impl Surroundings {
         let all = survey.unit.visible_at(point);
         let hidden: HashSet<&str> = all.iter().map(|variable| variable.name.as_str()).collect();
         let mut visible = survey.allowed(point, all.clone());
-        for place in survey.places_in(&visible, OBJECTS, random) {
-            found.integers.push((place.text, place.is_writable));
-        }
+        found.integers = survey.places_in(&visible, OBJECTS, random);
         random.shuffle(&mut visible);
         for variable in &visible {
             found.add_aggregate(variable);
@@ -291,8 +288,12 @@ impl Writer<'_> {
                 return Some(self.element(name, *length));
             }
         }
-        let writable: Vec<_> = self.around.integers.iter().filter(|i| i.1).collect();
-        self.random.choice(&writable).map(|(text, _)| text.clone())
+        let integers = self.around.integers.iter();
+        // A target is also read bare (`+=`, the condition of a loop), which wide bit-fields must not be.
+        let usable = |place: &&Place| place.is_writable && !place.scalar.needs_cast();
+        let writable: Vec<_> = integers.filter(usable).collect();
+        let chosen = self.random.choice(&writable);
+        chosen.map(|place| place.text.clone())
     }
 
     fn element(&mut self, name: &str, length: u64) -> String {
@@ -392,7 +393,7 @@ impl Writer<'_> {
                 None => literal(constant(self.random)).0,
             },
             _ => match self.random.choice(&self.around.integers) {
-                Some((text, _)) => text.clone(),
+                Some(place) => place.read(),
                 None => literal(constant(self.random)).0,
             },
         }

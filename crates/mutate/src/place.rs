@@ -373,13 +373,66 @@ mod tests {
         }
     }
 
+    /// Attributes that only locals can have.
+    #[test]
+    fn locals_with_cleanup_or_in_a_named_register_are_left_alone() {
+        let declarations = [
+            "int v __attribute__((cleanup(tidy))) = 1;",
+            "int v __attribute__((unused)) __attribute__((__cleanup__(tidy))) = 1;",
+            "register int v __asm__(\"rbx\") = 1;",
+        ];
+        for declaration in declarations {
+            let unit = parse(&format!(
+                "static void tidy(int *p) {{ *p = 0; }}\nint HERE = 0;\n\
+                 int main(void) {{ int plain = 1; {declaration} HERE; return plain; }}"
+            ));
+            let found = |rules, name| places(&unit, rules).iter().any(|place| place.text == name);
+            assert!(found(Rules::default(), "plain"), "{declaration}");
+            assert!(!found(Rules::default(), "v"), "{declaration}");
+            assert!(
+                found(Rules::without(Rule::Attributes), "v"),
+                "another rule than attributes keeps `v` out: {declaration}"
+            );
+        }
+    }
+
     #[test]
     fn functions_that_return_twice_are_left_alone() {
-        let unit = parse(
+        let callers = [
             "jmp_buf env; int HERE = 0;\nint main(void) { int v = 1; if (setjmp(env)) { v = 2; } HERE; return v; }",
-        );
-        assert!(places(&unit, Rules::default()).is_empty());
-        assert!(!places(&unit, Rules::without(Rule::ReturnsTwice)).is_empty());
+            "#include <unistd.h>\nint HERE = 0;\n\
+             int main(void) { int v = 1; if (vfork() == 0) { _exit(0); } HERE; return v; }",
+        ];
+        for text in callers {
+            let unit = parse(text);
+            assert!(places(&unit, Rules::default()).is_empty(), "{text}");
+            assert!(
+                !places(&unit, Rules::without(Rule::ReturnsTwice)).is_empty(),
+                "{text}"
+            );
+        }
+    }
+
+    /// Kept by the source crate: a naked function has no frame, so nothing but assembler may stand in it.
+    #[test]
+    fn naked_functions_have_no_points() {
+        let points_inside = |attribute: &str| {
+            let unit = parse(&format!(
+                "{attribute} int f(void) {{ __asm__(\"xor %eax, %eax\"); __asm__(\"ret\"); }}\n\
+                 int main(void) {{ return f(); }}"
+            ));
+            let body = unit
+                .functions()
+                .iter()
+                .find(|function| function.name == "f")
+                .unwrap()
+                .body
+                .clone();
+            let points = &unit.points().points;
+            points.iter().filter(|p| body.contains(&p.offset)).count()
+        };
+        assert_eq!(points_inside("__attribute__((naked))"), 0);
+        assert_eq!(points_inside(""), 2, "only the attribute keeps them out");
     }
 
     /// Kept by the source crate; variants depend on it.

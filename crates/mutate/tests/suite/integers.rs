@@ -63,6 +63,8 @@ const HEADER: &str = r#"
 #include <stdio.h>
 #include <setjmp.h>
 typedef unsigned long long u64;
+enum plain { PLAIN = 1 };
+enum negative { NEGATIVE = -1 };
 static jmp_buf back;
 static const u64 corners[20] = { 0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 127, 128, 255, 32767, 65535, 0x7fffffffULL,
   0x80000000ULL, 0xffffffffULL, 0x7fffffffffffffffULL, 0x8000000000000000ULL };
@@ -101,7 +103,37 @@ int main(void) {
 }
 ";
 
-fn types() -> Vec<Scalar> {
+/// A type as the evaluator knows it, and what C calls it.
+#[derive(Clone, Copy)]
+struct Named {
+    scalar: Scalar,
+    name: &'static str,
+}
+
+/// The enumerations of the C text: on x86-64 `unsigned int` represents them, or `int` when there is a negative constant.
+fn enumerations() -> Vec<Named> {
+    let named = |name, kind, is_signed, width| {
+        let integer = IntegerType {
+            kind,
+            bits: 32,
+            is_signed,
+            is_enum: true,
+        };
+        let scalar = Scalar::new(integer, width).unwrap();
+        Named { scalar, name }
+    };
+    [None, Some(7), Some(32)]
+        .into_iter()
+        .flat_map(|width| {
+            [
+                named("enum plain", IntegerKind::UnsignedInt, false, width),
+                named("enum negative", IntegerKind::Int, true, width),
+            ]
+        })
+        .collect()
+}
+
+fn types() -> Vec<Named> {
     use IntegerKind::*;
     let plain = [
         (Bool, 8, false),
@@ -124,7 +156,9 @@ fn types() -> Vec<Scalar> {
             is_signed,
             is_enum: false,
         };
-        Scalar::new(integer, width).unwrap()
+        let scalar = Scalar::new(integer, width).unwrap();
+        let name = kind.c_name();
+        Named { scalar, name }
     };
     let fields = [
         ((Bool, 8, false), 1),
@@ -138,8 +172,9 @@ fn types() -> Vec<Scalar> {
         ((UnsignedLong, 64, false), 40),
         ((Long, 64, true), 50),
     ];
-    let mut all: Vec<Scalar> = plain.into_iter().map(|p| scalar(p, None)).collect();
+    let mut all: Vec<Named> = plain.into_iter().map(|p| scalar(p, None)).collect();
     all.extend(fields.into_iter().map(|(p, width)| scalar(p, Some(width))));
+    all.extend(enumerations());
     all
 }
 
@@ -153,13 +188,13 @@ enum Operation {
 
 struct Function {
     operation: Operation,
-    left: Scalar,
-    right: Scalar,
+    left: Named,
+    right: Named,
 }
 
 /// `T x = raw` and the text that reads it.
-fn operand(name: &str, scalar: Scalar, raw: &str) -> (String, String) {
-    let c = scalar.kind.c_name();
+fn operand(name: &str, ty: Named, raw: &str) -> (String, String) {
+    let Named { scalar, name: c } = ty;
     match scalar.bit_field {
         None => (format!("{c} {name} = {raw};"), name.to_owned()),
         Some(width) => {
@@ -182,7 +217,7 @@ impl Function {
             Operation::Unary(op) => format!("return (u64)({}{read_x});", op.symbol()),
             Operation::Binary(op) => format!("return (u64)({read_x} {} {read_y});", op.symbol()),
             Operation::Assign => {
-                let target = if self.right.bit_field.is_some() {
+                let target = if self.right.scalar.bit_field.is_some() {
                     "y.f"
                 } else {
                     "y"
@@ -194,12 +229,15 @@ impl Function {
     }
 
     fn evaluate(&self, a: u64, b: u64) -> Option<u64> {
-        let (x, y) = (self.left.store(a.into()), self.right.store(b.into()));
-        let (left, right) = (self.left.read(), self.right.read());
+        let (x, y) = (
+            self.left.scalar.store(a.into()),
+            self.right.scalar.store(b.into()),
+        );
+        let (left, right) = (self.left.scalar.read(), self.right.scalar.read());
         let result = match self.operation {
             Operation::Unary(op) => op.apply(left, x)?,
             Operation::Binary(op) => op.apply((left, x), (right, y))?,
-            Operation::Assign => self.right.store(x),
+            Operation::Assign => self.right.scalar.store(x),
         };
         Some(Arithmetic::unsigned(64).convert(result) as u64)
     }
@@ -343,8 +381,8 @@ fn gcc_and_clang_disagree_on_wide_bit_fields_without_the_cast() {
         .map(|c| run(&text("x.f"), c, &["-O0"], &[]))
         .into();
     assert_ne!(bare[0], bare[1], "the rule has become unnecessary");
-    let wide = types().into_iter().find(|t| t.needs_cast()).unwrap();
-    assert_eq!(wide.bit_field, Some(40));
+    let wide = types().into_iter().find(|t| t.scalar.needs_cast()).unwrap();
+    assert_eq!(wide.scalar.bit_field, Some(40));
     let cast = text("((unsigned long)x.f)");
     let cast: Vec<_> = ["gcc-12", "clang-19"]
         .map(|c| run(&cast, c, &["-O0"], &[]))

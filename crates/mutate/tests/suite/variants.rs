@@ -111,6 +111,33 @@ fn predicates_reach_every_depth_and_guards_cite_their_evidence() {
     assert!(cited * 2 > snippets().filter(|s| s.strategy.is_live()).count());
 }
 
+/// gcc and clang compute with a bit-field wider than `int` in different types (see `integers.rs`).
+#[test]
+fn wide_bit_fields_are_read_through_a_cast_only() {
+    let program = crate::bench::program(
+        "#include <stdio.h>\nstatic struct { unsigned long wide : 40; } s;\n\
+         int main(void) { s.wide = 5; for (int i = 0; i < 9; i++) { s.wide += 1; puts(\"a\"); puts(\"b\"); }\n\
+         printf(\"%lu\\n\", (unsigned long)s.wide); return 0; }",
+    );
+    let profile = profile(bench(), &program, &settings(1)).unwrap();
+    let choice = Choice {
+        strategies: vec![Strategy::Fcb, Strategy::Tg, Strategy::Tcb],
+        rate: 1.0,
+        ..Choice::default()
+    };
+    let cast = "((unsigned long)(s.wide))";
+    let (mut reads, mut writes) = (0, 0);
+    for number in 1..=30 {
+        for snippet in variant(&program, &profile, &choice, number).snippets {
+            reads += snippet.text.matches(cast).count();
+            writes += snippet.text.matches("s.wide = ").count();
+            let rest = snippet.text.replace(cast, "").replace("s.wide = ", "");
+            assert!(!rest.contains("s.wide"), "a bare read: {}", snippet.text);
+        }
+    }
+    assert!(reads > 30 && writes > 0, "{reads} reads, {writes} writes");
+}
+
 #[test]
 fn a_seed_decides_everything_and_a_sidecar_rebuilds_it() {
     let (program, profile) = calculator();
