@@ -352,7 +352,8 @@ fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String 
     words.join(" ")
 }
 
-fn progress_bar(quiet: bool) -> ProgressBar {
+/// A spinner on standard error, for terminals only.
+pub fn progress_bar(quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
     }

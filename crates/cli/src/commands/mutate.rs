@@ -15,7 +15,7 @@ use candor_toolchain::{Program, discover};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::commands::check::absolute_flags;
+use crate::commands::check::{absolute_flags, progress_bar};
 use crate::context::Context;
 
 const EXAMPLES: &str = "\
@@ -149,7 +149,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         time,
         ..Settings::default()
     };
+    // Cleared when it is dropped, so that a message behind `?` stands alone.
+    let bar = progress_bar(args.json);
+    bar.set_message("profiling");
     let profile = profile(&bench, &program, &settings)?;
+    bar.set_message("judging");
     admit(&bench, &program, time)?;
     let mut choice = Choice {
         rate: args.rate,
@@ -162,6 +166,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     // Everything is made, and judged, before anything is written: no partial output.
     let mut all = Vec::new();
     for number in 1..=args.count {
+        bar.set_message(format!("variant {number} of {}", args.count));
         let mut variant = variant(&program, &profile, &choice, number);
         variant.stdin = args
             .stdin
@@ -169,7 +174,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
             .and_then(|path| std::path::absolute(path).ok());
         let text = variant.text(&program.text)?;
         let verdict = match args.verify {
-            true => Some(verify(&bench, &program, &profile, &text, time)?),
+            true => {
+                bar.set_message(format!("verifying {number} of {}", args.count));
+                Some(verify(&bench, &program, &profile, &text, time)?)
+            }
             false => None,
         };
         all.push(Finished {
@@ -178,6 +186,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
             verdict,
         });
     }
+    bar.finish_and_clear();
     if all.iter().all(|one| one.variant.snippets.is_empty()) {
         bail!(
             "no snippet could be made: {} of {} points are reached, {} with usable values; \
