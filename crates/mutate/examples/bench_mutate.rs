@@ -28,6 +28,7 @@ fn cpu() -> f64 {
 
 fn csmith(seed: u64) -> Option<Program> {
     let output = Command::new("csmith")
+        .current_dir(std::env::temp_dir())
         .args(OPTIONS.split_whitespace())
         .args(["--seed", &seed.to_string()])
         .output()

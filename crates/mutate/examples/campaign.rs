@@ -89,6 +89,7 @@ fn options() -> Result<Options, String> {
 
 fn csmith(seed: u64, small: bool) -> Option<Program> {
     let output = Command::new("csmith")
+        .current_dir(std::env::temp_dir())
         .args(if small { SMALL } else { DESIGN }.split_whitespace())
         .args(["--seed", &seed.to_string()])
         .output()

@@ -43,6 +43,7 @@ fn run() -> Result<(), String> {
     while written < wanted {
         seed += 1;
         let output = Command::new("csmith")
+            .current_dir(std::env::temp_dir())
             .args(OPTIONS.split_whitespace())
             .args(["--seed", &seed.to_string()])
             .output()

@@ -15,6 +15,7 @@ const CSMITH: &str = "-I/usr/include/csmith";
 
 fn csmith(seed: u32) -> String {
     let output = Command::new("csmith")
+        .current_dir(std::env::temp_dir())
         .args(["--seed", &seed.to_string()])
         .output()
         .unwrap();
