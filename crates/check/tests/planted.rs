@@ -215,3 +215,15 @@ fn a_saved_finding_reproduces_without_candor() {
     let finding: candor_check::Finding = serde_json::from_str(&json).unwrap();
     assert_eq!(finding.expected, "8");
 }
+
+#[test]
+fn a_compiler_that_rejects_the_program_is_a_note_not_the_end() {
+    let text = "#if __clang_major__ == 14\n#error not this one\n#endif\nint g;\nint main(void) {\n  g = 3;\n  return 0;\n}\n";
+    let program = Program::from_text(Path::new("picky.c"), text.into());
+    let question = Question::new(program, &[("clang-14", "-O1"), ("gcc-12", "-O1")]);
+    let report = question.ask().unwrap();
+    let note = report.summary[0].note.clone().unwrap();
+    assert!(note.contains("not this one"), "{note}");
+    assert!(report.summary[1].note.is_none());
+    assert!(report.summary[1].counts.equal > 0);
+}
