@@ -321,14 +321,7 @@ impl Court<'_> {
                 })
                 .collect(),
             location: candidate.location.clone(),
-            places: suspect
-                .lines
-                .iter()
-                .map(|(line, visits)| Place {
-                    line: *line,
-                    visits: *visits,
-                })
-                .collect(),
+            places: Place::all(&suspect.lines),
             signature: Signature {
                 kind: candidate.kind,
                 family: compared.compiler.family.to_string(),

@@ -42,6 +42,17 @@ pub struct Place {
     pub visits: u64,
 }
 
+impl Place {
+    /// From wrong visits per line.
+    pub(crate) fn all(lines: &BTreeMap<u32, u64>) -> Vec<Place> {
+        let place = |(line, visits): (&u32, &u64)| Place {
+            line: *line,
+            visits: *visits,
+        };
+        lines.iter().map(place).collect()
+    }
+}
+
 /// A violated expectation with its evidence and a one-line replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

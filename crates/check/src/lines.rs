@@ -360,14 +360,7 @@ fn confirm(
                 .map(|(name, answer)| (name.clone(), answer.to_string()))
                 .collect(),
             location: suspect.location,
-            places: suspect
-                .lines
-                .iter()
-                .map(|(line, visits)| Place {
-                    line: *line,
-                    visits: *visits,
-                })
-                .collect(),
+            places: Place::all(&suspect.lines),
             signature: Signature {
                 kind: Kind::WrongValue,
                 family: "unknown".into(),

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use candor_source::instrument::{BARRIER, BARRIER_HEADER};
+use candor_source::instrument::{BARRIER, BARRIER_HEADER, barriers};
 use candor_source::{Clang, EditSet, Point, SkipReason, Storage, Unit};
 use candor_toolchain::Program;
 
@@ -162,13 +162,13 @@ type OnLine = BTreeMap<u32, Vec<(u32, usize)>>;
 
 fn with_barriers(unit: &Unit, chosen: &[usize], path: &Path) -> Result<(String, OnLine), Error> {
     let call = format!("{BARRIER}(); ");
-    let mut edits = EditSet::new();
+    let mut points = Vec::new();
     let mut on_line: OnLine = BTreeMap::new();
     for &index in chosen {
         let Some(point) = unit.points().points.get(index) else {
             continue;
         };
-        edits.insert(point.offset, call.clone());
+        points.push(point);
         on_line
             .entry(point.debug_line)
             .or_default()
@@ -180,7 +180,7 @@ fn with_barriers(unit: &Unit, chosen: &[usize], path: &Path) -> Result<(String, 
             *column += (before * call.len()) as u32;
         }
     }
-    let text = prologue(BARRIER_HEADER, path) + &edits.apply(unit.text())?;
+    let text = prologue(BARRIER_HEADER, path) + &barriers(unit, &points)?;
     Ok((text, on_line))
 }
 

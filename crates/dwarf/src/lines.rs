@@ -231,6 +231,6 @@ mod tests {
         assert!(!is_own("/usr/include/csmith/safe_math.h"));
         assert!(!is_own("/rustc/abc/library/core/src/fmt.rs"));
         assert!(!is_own("/home/me/.cargo/registry/src/x/lib.rs"));
-        assert!(!is_own("/work/<built-in>"));
+        assert!(!is_own("/project/<built-in>"));
     }
 }

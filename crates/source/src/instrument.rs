@@ -2,8 +2,8 @@
 //!
 //! Everything is inserted on the line of the statement it precedes and has no newline, so lines in the debug
 //! information mean the user's lines. The prototype of the barrier is not inserted at all, because a file may
-//! begin with a directive, an `#if`, or old-style code where no place is safe: compile instrumented programs with
-//! `-include` of a file that holds [`BARRIER_HEADER`], which moves neither lines nor columns.
+//! begin with a directive, an `#if`, or old-style code where no place is safe: put [`BARRIER_HEADER`] and a `#line 1` in
+//! front of the text, or give it by `-include`; neither moves lines or columns.
 
 use crate::{EditSet, Error, Point, Unit, Variable};
 
