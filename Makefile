@@ -1,15 +1,20 @@
 # The two commands of the README, and what developers use.
-.PHONY: demo test lint install bench
+.PHONY: demo test lint install install-tests bench
 
 CARGO ?= cargo
 
-# What is installed here, and what could be: the first look at candor.
+# The first look at candor: sixty seconds of hunting with the compilers installed here, from a seed that is known to show
+# something, then the report. Exit code 1 of both means that there are findings.
+DEMO = target/demo
 demo: install
 	$(CARGO) build --release -p candor
-	./target/release/candor doctor
+	rm -rf $(DEMO)
+	./target/release/candor hunt --store $(DEMO)/store --for 60s --seed 48 --variants 1 -O0 -Og -O2; test $$? = 1
+	./target/release/candor report --store $(DEMO)/store --html $(DEMO)/report; test $$? -le 1
+	@echo "The report: $(CURDIR)/$(DEMO)/report/index.html"
 
 # All tests, against real compilers and debuggers.
-test: install
+test: install-tests
 	$(CARGO) test --workspace --all-targets
 
 lint:
@@ -24,6 +29,10 @@ bench: install
 	$(CARGO) run --release -p candor-check --example bench_check -- 12
 	$(CARGO) run --release -p candor-check --example bench_check -- 12 locals
 	$(CARGO) run --release -p candor-mutate --example bench_mutate -- 20
+	$(CARGO) run --release -p candor-hunt --example bench_hunt -- 60 3
 
 install:
 	@./scripts/install.sh
+
+install-tests:
+	@./scripts/install.sh --tests

@@ -1,22 +1,33 @@
 #!/usr/bin/env bash
 # Installs what candor needs and this machine lacks (Debian 12). Quick, and needs no root, when
-# nothing is missing. Called by `make demo` and `make test`.
+# nothing is missing. Called by `make demo` and `make test`; with --tests also what only tests need.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 packages=(
   # compilers under test, and their run-time libraries
   gcc gcc-11 gcc-12 clang-14 clang-16 clang-19 tcc libc6-dev
-  # sanitizers (the gate against undefined behaviour)
-  libclang-rt-19-dev
+  # sanitizers (the gate against undefined behaviour), and a linker that is quick with their run-time
+  libclang-rt-19-dev lld-19
   # reading C; LLVM's tools and library
   libclang1-19 llvm-19 libllvm19 llvm-16 libllvm16
+  # further libraries for conform, and the archives that name their functions
+  libllvm14 libllvm15 llvm-16-dev llvm-19-dev
   # debuggers that confirm findings
   gdb lldb-19 python3-lldb-19
   # program generator, reducer, solver, benchmarks
-  csmith libcsmith-dev cvise z3 hyperfine
+  csmith libcsmith-dev cvise creduce z3 hyperfine
   # what the Rust crates link with
   make pkg-config
 )
+
+if [ "${1:-}" = --tests ]; then
+  # the report's pages are tested in a real browser
+  packages+=(chromium fonts-dejavu-core)
+  # others than Debian package these two as one
+  command -v node >/dev/null || packages+=(nodejs)
+  command -v npm >/dev/null || packages+=(npm)
+fi
 
 missing=()
 for package in "${packages[@]}"; do
@@ -45,4 +56,8 @@ fi
 if ! command -v cargo >/dev/null; then
   echo "candor needs a Rust toolchain (1.88 or later): https://rustup.rs" >&2
   exit 2
+fi
+
+if [ "${1:-}" = --tests ] && ! { [ -d tests/browser/node_modules/playwright-core ] && [ -d tests/browser/node_modules/ajv ]; }; then
+  npm --prefix tests/browser ci --silent --no-audit --no-fund
 fi

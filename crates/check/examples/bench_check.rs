@@ -1,13 +1,14 @@
 //! What looking costs: the engine's time on an optimised build (load, run, read every variable and
-//! global at every barrier) against the time the compiler took to make it, in one run. Processor time:
-//! a loaded machine stretches the many short waits of tracing more than one long compile.
+//! global at every barrier) against the time the compiler took to make it, in one run; and the same with the
+//! comparison of all that with what the reference recorded. Processor time: a loaded machine stretches the many
+//! short waits of tracing more than one long compile.
 //!
 //! `cargo run --release -p candor-check --example bench_check -- PROGRAMS [locals]`
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use candor_check::{Plan, PointChoice, Workshop};
+use candor_check::{Plan, PointChoice, Settings, Truth, Workshop, look};
 use candor_dwarf::Image;
 use candor_source::Clang;
 use candor_toolchain::{Compiler, Job, Limits, Program, Sandbox, Scratch};
@@ -23,7 +24,12 @@ fn main() {
     let scratch = Scratch::new().expect("scratch");
     let clang = Clang::find().expect("libclang");
     let workshop = Workshop::new(&sandbox, &scratch).expect("workshop");
-    let (mut compile, mut look) = (Duration::ZERO, Duration::ZERO);
+    let (mut compile, mut reading, mut comparing) =
+        (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    let settings = Settings {
+        globals,
+        ..Settings::default()
+    };
     let (mut stops, mut leaves) = (0, 0);
     for name in ["gcc-12", "clang-19"] {
         let compiler = Compiler::probe(&sandbox, &scratch, name).expect(name);
@@ -69,18 +75,42 @@ fn main() {
             if clock.elapsed() > Duration::from_secs(10) {
                 continue;
             }
-            look += processor_time() - started;
+            let read = processor_time() - started;
+            let zero = ["-O0".into(), "-ftrivial-auto-var-init=zero".into()];
+            let reference = workshop.build(&compiler, &program, &plan.text, &zero);
+            let Ok(Ok(reference)) = reference else {
+                continue;
+            };
+            let Ok(truth) = Truth::record(&workshop, &program, &plan, &reference, &settings) else {
+                continue;
+            };
+            let started = processor_time();
+            let seen = look(
+                &workshop,
+                &program,
+                &plan,
+                &truth,
+                &executable,
+                &settings,
+                None,
+            );
+            if !matches!(seen, Ok(Ok(_))) {
+                continue;
+            }
+            comparing += processor_time() - started;
+            reading += read;
             compile += compiled;
             stops += summary.stops;
             leaves += summary.leaves;
         }
     }
     println!(
-        "compile {:.2} s, engine {:.2} s ({:.1} %), {stops} stops, {leaves} scalars, {:.0} scalars/s",
+        "compile {:.2} s, engine {:.2} s ({:.1} %), with comparison {:.2} s ({:.1} %), {stops} stops, {leaves} scalars",
         compile.as_secs_f64(),
-        look.as_secs_f64(),
-        100.0 * look.as_secs_f64() / compile.as_secs_f64(),
-        leaves as f64 / look.as_secs_f64()
+        reading.as_secs_f64(),
+        100.0 * reading.as_secs_f64() / compile.as_secs_f64(),
+        comparing.as_secs_f64(),
+        100.0 * comparing.as_secs_f64() / compile.as_secs_f64(),
     );
 }
 

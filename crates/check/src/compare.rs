@@ -4,15 +4,16 @@
 //! external calls is observable behaviour. What does not line up all the same (merged calls, tail
 //! calls) is *unaligned*: counted, never blamed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use candor_dwarf::{Image, LeafKey, Observation, PointerValue, Svma, Value};
 use candor_tracer::{Continue, Observer, Stop};
 
-use crate::finding::{Counts, Kind};
+use crate::carry::{Journal, Standing};
+use crate::finding::{Class, Counts, Kind};
 use crate::plan::Plan;
-use crate::recording::{KeyId, LeafMaps, Replay};
-use crate::truth::{Truth, known_leaf, same_value};
+use crate::recording::{KeyId, LeafMap, LeafMaps, MapId, RecordedSite, Replay, map_id};
+use crate::truth::{Truth, known_leaf, note_changes, same_value};
 
 /// A place where a build seems to be wrong.
 #[derive(Clone, Debug)]
@@ -49,6 +50,59 @@ pub struct Suspect {
 /// Lines kept per suspect as candidates for confirmation.
 const CANDIDATES: usize = 4;
 
+/// One variable whose every appearance is followed: where it is shown, and where it is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// Its function; `None` for a global.
+    pub function: Option<String>,
+    /// Its name, without a path.
+    pub variable: String,
+    /// Values shown right, per line.
+    pub shown: BTreeMap<u32, u64>,
+    /// Values not shown, per line.
+    pub lost: BTreeMap<u32, u64>,
+}
+
+impl Watch {
+    /// Nothing seen yet.
+    pub fn new(function: Option<String>, variable: String) -> Self {
+        Watch {
+            function,
+            variable,
+            shown: BTreeMap::new(),
+            lost: BTreeMap::new(),
+        }
+    }
+
+    fn is(&self, key: &LeafKey) -> bool {
+        *key.variable == *self.variable && key.function.as_deref() == self.function.as_deref()
+    }
+}
+
+/// One leaf at one stop, as the optimised build shows it.
+pub(crate) struct Glance<'g> {
+    /// The stop.
+    pub stop: &'g Stop<'g>,
+    /// The line it is on.
+    pub line: u32,
+    /// The how-many-eth visit of its place that is, from 1.
+    pub visit: u32,
+    /// The leaf in the recording.
+    pub id: KeyId,
+    /// Its place among the observations, where the build describes it.
+    pub index: Option<usize>,
+    /// The true value; `None` beside an ill-formed location of an unknown one.
+    pub truth: Option<&'g Value>,
+    /// What became of it.
+    pub class: Class,
+}
+
+/// Sees every value that is compared, for reports.
+pub(crate) trait Onlooker {
+    /// Called for each of them.
+    fn glance(&mut self, glance: &Glance<'_>);
+}
+
 /// What makes one suspect: a variable (whatever its path) and a kind.
 type SuspectKey = (Kind, Option<String>, String, u32);
 
@@ -63,11 +117,20 @@ pub struct Comparison<'a> {
     pub counts: Counts,
     /// What seems wrong.
     pub suspects: BTreeMap<SuspectKey, Suspect>,
+    /// The variable that is followed, if any.
+    pub watch: Option<Watch>,
+    /// Who sees every value, if anybody.
+    pub onlooker: Option<&'a mut dyn Onlooker>,
     /// Per key: the stop (by stamp) whose site last described it, and its place among that stop's
     /// observations. Reused between stops: no allocation per stop.
     seen_at: Vec<u32>,
     observed_at: Vec<u32>,
     stamp: u32,
+    /// Leaves whose class may have changed, those dropped at the last stop alone, and the classes of globals, by
+    /// what is listed and what is shown.
+    journal: Journal,
+    lifted: Vec<KeyId>,
+    standings: HashMap<(MapId, MapId), Standing>,
 }
 
 impl<'a> Comparison<'a> {
@@ -82,19 +145,36 @@ impl<'a> Comparison<'a> {
             maps: LeafMaps::default(),
             counts: Counts::default(),
             suspects: BTreeMap::new(),
+            watch: None,
+            onlooker: None,
             seen_at: vec![0; leaves],
             stamp: 0,
             observed_at: vec![0; leaves],
+            journal: Journal::default(),
+            lifted: Vec::new(),
+            standings: HashMap::new(),
         }
     }
 
-    fn unaligned(&mut self, stop: u64) {
-        if let Some((recorded, _)) = self.truth.recording.site(stop) {
-            let comparable = recorded
-                .leaves
-                .iter()
-                .filter(|(_, key)| self.truth.value(&self.replay, stop, *key).is_some());
-            self.counts.unaligned += comparable.count() as u64;
+    fn unaligned(&mut self, stop: &Stop<'_>) {
+        let Some((recorded, visit)) = self.truth.recording.site(stop.sequence) else {
+            return;
+        };
+        for (_, id) in recorded.leaves.iter() {
+            if let Some(truth) = self.truth.value(&self.replay, stop.sequence, id) {
+                self.counts.unaligned += 1;
+                if let Some(onlooker) = &mut self.onlooker {
+                    onlooker.glance(&Glance {
+                        stop,
+                        line: recorded.line.0,
+                        visit,
+                        id,
+                        index: None,
+                        truth: Some(truth),
+                        class: Class::Unaligned,
+                    });
+                }
+            }
         }
     }
 
@@ -136,6 +216,20 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Notes an appearance of the followed variable.
+    fn note(&mut self, id: KeyId, line: u32, shown: bool) {
+        let Some(watch) = &mut self.watch else { return };
+        let leaf = self.truth.recording.leaf(id);
+        if leaf.is_some_and(|leaf| watch.is(&leaf.key)) {
+            let lines = if shown {
+                &mut watch.shown
+            } else {
+                &mut watch.lost
+            };
+            *lines.entry(line).or_default() += 1;
+        }
+    }
+
     /// A static that is only written loses its stores, or its initialiser too: what is shown is then
     /// its first value or zero. One known cause, so it has a kind of its own.
     fn wrong_kind(&self, key: &LeafKey, id: KeyId, shown: &Value) -> Kind {
@@ -158,27 +252,116 @@ impl<'a> Comparison<'a> {
     }
 }
 
+impl Comparison<'_> {
+    /// Notes which leaves may be of another class than at the stop before.
+    fn keep_journal(&mut self, stop: &Stop<'_>) {
+        let journal = &mut self.journal;
+        self.replay.changed().for_each(|id| journal.note(id));
+        self.lifted.drain(..).for_each(|id| journal.note(id));
+        for id in self.truth.dropped_at(stop.sequence) {
+            journal.note(id);
+            self.lifted.push(id);
+        }
+        note_changes(journal, &mut self.maps, &self.truth.recording, stop);
+    }
+
+    /// Whether somebody wants to see each global at each stop.
+    fn globals_are_watched(&self) -> bool {
+        let watched = |watch: &Watch| watch.function.is_none();
+        self.onlooker.is_some() || self.watch.as_ref().is_some_and(watched)
+    }
+
+    /// Compares one leaf.
+    fn weigh(&mut self, stop: &Stop<'_>, recorded: &RecordedSite, visit: u32, id: KeyId) {
+        let described = self.seen_at.get(id as usize) == Some(&self.stamp);
+        let index = self.observed_at.get(id as usize).copied().unwrap_or(0) as usize;
+        let seen = stop.observations.get(index).filter(|_| described);
+        let truth = self.truth.value(&self.replay, stop.sequence, id);
+        let Some(class) = Class::of(seen, truth) else {
+            return;
+        };
+        let line = recorded.line.0;
+        if let Some(onlooker) = &mut self.onlooker {
+            onlooker.glance(&Glance {
+                stop,
+                line,
+                visit,
+                id,
+                index: described.then_some(index),
+                truth,
+                class,
+            });
+        }
+        self.counts.add(class);
+        match class {
+            Class::OptimisedOut => self.note(id, line, false),
+            Class::Equal => self.note(id, line, true),
+            Class::IllFormed | Class::Wrong => self.notable(stop, line, index, id),
+            Class::Unreadable | Class::Unaligned => {}
+        }
+    }
+
+    /// Suspects what is wrong or ill-formed.
+    fn notable(&mut self, stop: &Stop<'_>, line: u32, index: usize, id: KeyId) {
+        let truth = self.truth.value(&self.replay, stop.sequence, id);
+        let kind = match stop.observations.get(index) {
+            Some(Observation::IllFormed(_)) => Kind::IllFormedLocation,
+            Some(Observation::Value(shown)) => match self.truth.recording.leaf(id) {
+                Some(leaf) => self.wrong_kind(&leaf.key, id, shown),
+                None => return,
+            },
+            _ => return,
+        };
+        self.suspect(stop, line, index, id, kind, truth);
+    }
+
+    /// Compares the globals: the class of those that did not change is what it was.
+    fn weigh_globals(&mut self, stop: &Stop<'_>, recorded: &RecordedSite, shown: &LeafMap) {
+        let listed = recorded.leaves.globals();
+        let (truth, replay) = (self.truth, &self.replay);
+        let key = (map_id(listed), map_id(shown.globals()));
+        let keys = truth.recording.leaves();
+        let mut standing = self
+            .standings
+            .remove(&key)
+            .unwrap_or_else(|| Standing::new(listed, shown.globals(), keys));
+        standing.catch_up(&self.journal, |id, place| {
+            let seen = place.and_then(|place| stop.observations.get(shown.among_all(place)));
+            Class::of(seen, truth.value(replay, stop.sequence, id))
+        });
+        self.counts.add_all(&standing.counts);
+        for (id, place) in standing.notable() {
+            if let Some(place) = place {
+                self.notable(stop, recorded.line.0, shown.among_all(place), id);
+            }
+        }
+        self.standings.insert(key, standing);
+    }
+}
+
 impl Observer for Comparison<'_> {
     fn stop(&mut self, stop: &Stop<'_>) -> Continue {
         if !self.replay.advance(stop.sequence) {
             return Continue::No;
         }
+        self.keep_journal(stop);
         let recording = &self.truth.recording;
-        let Some((recorded, _)) = recording.site(stop.sequence) else {
+        let Some((recorded, visit)) = recording.site(stop.sequence) else {
             return Continue::Yes;
         };
         let aligned = stop
             .site
             .filter(|site| site.line == Some(recorded.line) && site.function == recorded.function);
         let Some(site) = aligned else {
-            self.unaligned(stop.sequence);
+            self.unaligned(stop);
             return Continue::Yes;
         };
-        let leaves = self
+        let shown = self
             .maps
             .at(stop.pc, site.leaves(), |leaf| known_leaf(recording, leaf));
+        let whole = self.globals_are_watched() || self.truth.is_dropped(stop.sequence);
         self.stamp = self.stamp.wrapping_add(1);
-        for (index, id) in leaves.iter() {
+        let mut describe = |index: usize, id: KeyId| {
             if let (Some(stamp), Some(place)) = (
                 self.seen_at.get_mut(id as usize),
                 self.observed_at.get_mut(id as usize),
@@ -186,39 +369,18 @@ impl Observer for Comparison<'_> {
                 *stamp = self.stamp;
                 *place = index as u32;
             }
-        }
-        for (_, id) in recorded.leaves.iter() {
-            let described = self.seen_at.get(id as usize) == Some(&self.stamp);
-            let index = self.observed_at.get(id as usize).copied().unwrap_or(0) as usize;
-            let seen = stop.observations.get(index).filter(|_| described);
-            let truth = self.truth.value(&self.replay, stop.sequence, id);
-            match (seen, truth) {
-                (Some(Observation::IllFormed(_)), truth) => {
-                    self.counts.ill_formed += 1;
-                    self.suspect(
-                        stop,
-                        recorded.line.0,
-                        index,
-                        id,
-                        Kind::IllFormedLocation,
-                        truth,
-                    );
-                }
-                (_, None) => {}
-                (None | Some(Observation::OptimisedOut), Some(_)) => self.counts.optimised_out += 1,
-                (Some(Observation::Unreadable(_)), Some(_)) => self.counts.unreadable += 1,
-                (Some(Observation::Value(shown)), Some(truth)) => match same_value(shown, truth) {
-                    Some(true) => self.counts.equal += 1,
-                    Some(false) => {
-                        self.counts.wrong += 1;
-                        if let Some(leaf) = recording.leaf(id) {
-                            let kind = self.wrong_kind(&leaf.key, id, shown);
-                            self.suspect(stop, recorded.line.0, index, id, kind, Some(truth));
-                        }
-                    }
-                    None => {}
-                },
+        };
+        if whole {
+            shown.iter().for_each(|(index, id)| describe(index, id));
+            for (_, id) in recorded.leaves.iter() {
+                self.weigh(stop, recorded, visit, id);
             }
+        } else {
+            shown.own().for_each(|(index, id)| describe(index, id));
+            for (_, id) in recorded.leaves.own() {
+                self.weigh(stop, recorded, visit, id);
+            }
+            self.weigh_globals(stop, recorded, &shown);
         }
         Continue::Yes
     }

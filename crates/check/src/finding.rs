@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use candor_dwarf::{Observation, Value};
 use serde::{Deserialize, Serialize};
+
+use crate::truth::same_value;
 
 /// What sort of violation it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -151,6 +154,51 @@ pub fn relation(expected: &str, shown: &str) -> &'static str {
     }
 }
 
+/// What became of one value, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Shown and true.
+    Equal,
+    /// At a stop that cannot be matched with the reference.
+    Unaligned,
+    /// Not shown.
+    OptimisedOut,
+    /// Well-formed, but not readable from outside.
+    Unreadable,
+    /// The debug information cannot be evaluated.
+    IllFormed,
+    /// Shown and not true.
+    Wrong,
+}
+
+impl Class {
+    /// Of what was seen, where the truth is known; `None` where nothing can be said.
+    pub(crate) fn of(seen: Option<&Observation>, truth: Option<&Value>) -> Option<Class> {
+        match (seen, truth) {
+            (Some(Observation::IllFormed(_)), _) => Some(Class::IllFormed),
+            (_, None) => None,
+            (None | Some(Observation::OptimisedOut), Some(_)) => Some(Class::OptimisedOut),
+            (Some(Observation::Unreadable(_)), Some(_)) => Some(Class::Unreadable),
+            (Some(Observation::Value(shown)), Some(truth)) => {
+                same_value(shown, truth).map(|same| if same { Class::Equal } else { Class::Wrong })
+            }
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Class::Equal => "equal",
+            Class::Unaligned => "unaligned",
+            Class::OptimisedOut => "optimised out",
+            Class::Unreadable => "unreadable",
+            Class::IllFormed => "ill-formed",
+            Class::Wrong => "wrong",
+        }
+    }
+}
+
 /// Values of one build, by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -166,6 +214,44 @@ pub struct Counts {
     pub unaligned: u64,
     /// Well-formed, but not readable from outside (an entry value without its caller, say).
     pub unreadable: u64,
+}
+
+impl Counts {
+    /// One more of a class.
+    pub fn add(&mut self, class: Class) {
+        *self.of(class) += 1;
+    }
+
+    pub(crate) fn of(&mut self, class: Class) -> &mut u64 {
+        match class {
+            Class::Equal => &mut self.equal,
+            Class::Unaligned => &mut self.unaligned,
+            Class::OptimisedOut => &mut self.optimised_out,
+            Class::Unreadable => &mut self.unreadable,
+            Class::IllFormed => &mut self.ill_formed,
+            Class::Wrong => &mut self.wrong,
+        }
+    }
+
+    /// As many more of each as `other` has.
+    pub(crate) fn add_all(&mut self, other: &Counts) {
+        self.equal += other.equal;
+        self.optimised_out += other.optimised_out;
+        self.wrong += other.wrong;
+        self.ill_formed += other.ill_formed;
+        self.unaligned += other.unaligned;
+        self.unreadable += other.unreadable;
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.equal
+            + self.unaligned
+            + self.optimised_out
+            + self.unreadable
+            + self.ill_formed
+            + self.wrong
+    }
 }
 
 /// One row of the summary.

@@ -8,20 +8,26 @@
 //! 1. `plan`: which points get a barrier, and the program with them (§4.3, line augmentation).
 //! 2. `workshop`: building it.
 //! 3. `recording`, `truth`: what three unoptimised builds agree on (§4.2 for all pairs at once).
-//! 4. `compare`: each optimised build against that, stop by stop.
+//! 4. `compare`, `native`: each optimised build against that, stop by stop.
 //! 5. `shadow`, `confirm`: the paper's own evidence for what differs, and who is to blame (§4.4).
 //! 6. `run`: all of it, on all cores. `finding`: what comes out. `save`: a finding as files.
 //! 7. `lines`: two builds made by the user, without barriers.
 //! 8. `audit`: debuggers against the debug information.
+//! 9. `exhibit`: what a report shows of one finding, and of one program line by line.
 //!
 //! Oracles never change programs beyond their barriers, and never print.
 
 pub mod audit;
+mod carry;
+#[cfg(test)]
+mod carry_tests;
 mod compare;
 mod confirm;
 mod error;
+pub mod exhibit;
 mod finding;
 pub mod lines;
+mod native;
 mod plan;
 mod recording;
 mod run;
@@ -30,9 +36,13 @@ mod shadow;
 mod truth;
 mod workshop;
 
+pub use compare::Watch;
 pub use error::Error;
-pub use finding::{Counts, Finding, Kind, Place, Report, Row, Signature, Undecided, relation};
+pub use finding::{
+    Class, Counts, Finding, Kind, Place, Report, Row, Signature, Undecided, relation,
+};
+pub use native::{Seen, Sighting, look};
 pub use plan::{Plan, PointChoice};
 pub use run::{Progress, Request, Settings, Toolset, check};
 pub use truth::{Reference, Truth, references, same_value};
-pub use workshop::{Executable, Workshop};
+pub use workshop::{Executable, Object, Workshop, link_flags};

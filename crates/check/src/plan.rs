@@ -53,6 +53,11 @@ impl Plan {
     /// Parses `program` and puts barriers before the chosen points.
     pub fn new(clang: &Clang, program: &Program, choice: &PointChoice) -> Result<Self, Error> {
         let unit = clang.parse(&program.path, Some(&program.text), &program.flags)?;
+        Self::of(unit, program, choice)
+    }
+
+    /// The same for a program that is parsed already.
+    pub fn of(unit: Unit, program: &Program, choice: &PointChoice) -> Result<Self, Error> {
         let points = &unit.points().points;
         let mut only = None;
         let chosen: Vec<usize> = match choice {

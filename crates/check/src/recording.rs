@@ -3,11 +3,24 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use candor_dwarf::{Leaf, LeafKey, Line, Observation, Svma};
+use candor_dwarf::{Leaf, LeafKey, Leaves, Line, Observation, Svma};
 use candor_tracer::{Continue, Observer, Stop, StopKind};
+
+use crate::carry::{Bookmark, Journal};
 
 /// Number of a leaf in a recording.
 pub type KeyId = u32;
+
+/// The globals of a site that are leaves of the recording: (place among the site's globals, number), by place.
+pub type GlobalMap = Arc<[(u32, KeyId)]>;
+
+/// Which map it is: equal maps of one [`LeafMaps`] are one, and who goes by this keeps them.
+pub(crate) type MapId = usize;
+
+/// See [`MapId`].
+pub(crate) fn map_id(map: &GlobalMap) -> MapId {
+    Arc::as_ptr(map).cast::<()>() as MapId
+}
 
 /// Which leaves of a site are which leaves of the recording: (place among the observations, number).
 ///
@@ -18,10 +31,33 @@ pub struct LeafMap {
     own: Vec<(u32, KeyId)>,
     /// Where the globals begin among the site's leaves.
     start: u32,
-    globals: Arc<[(u32, KeyId)]>,
+    globals: GlobalMap,
 }
 
 impl LeafMap {
+    /// The same without globals.
+    pub fn own(&self) -> impl Iterator<Item = (usize, KeyId)> + '_ {
+        self.own.iter().map(|(place, key)| (*place as usize, *key))
+    }
+
+    /// The globals.
+    pub fn globals(&self) -> &GlobalMap {
+        &self.globals
+    }
+
+    /// The number of a global by its place among the site's globals.
+    pub fn global(&self, place: u32) -> Option<KeyId> {
+        let index = self
+            .globals
+            .binary_search_by_key(&place, |(place, _)| *place);
+        self.globals.get(index.ok()?).map(|(_, key)| *key)
+    }
+
+    /// The place among the site's observations of a place among its globals.
+    pub fn among_all(&self, place: u32) -> usize {
+        (self.start + place) as usize
+    }
+
     /// (place among the observations, number), in the site's order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, KeyId)> + '_ {
         let globals = self
@@ -39,8 +75,8 @@ impl LeafMap {
 /// The maps of all sites of a build, by address.
 #[derive(Debug, Default)]
 pub struct LeafMaps {
-    by_pc: HashMap<Svma, LeafMap>,
-    shared: HashSet<Arc<[(u32, KeyId)]>>,
+    by_pc: HashMap<Svma, Arc<LeafMap>>,
+    shared: HashSet<GlobalMap>,
 }
 
 impl LeafMaps {
@@ -48,46 +84,41 @@ impl LeafMaps {
     pub fn at(
         &mut self,
         pc: Svma,
-        leaves: &[Leaf],
+        leaves: Leaves<'_>,
         number: impl FnMut(&Leaf) -> Option<KeyId>,
-    ) -> &LeafMap {
-        if !self.by_pc.contains_key(&pc) {
-            let map = self.make(leaves, number);
-            self.by_pc.insert(pc, map);
+    ) -> Arc<LeafMap> {
+        if let Some(known) = self.by_pc.get(&pc) {
+            return known.clone();
         }
-        &self.by_pc[&pc]
+        let new = Arc::new(self.make(leaves, number));
+        self.by_pc.insert(pc, new.clone());
+        new
     }
 
     /// A map, its global part shared with the others.
     pub fn make(
         &mut self,
-        leaves: &[Leaf],
+        leaves: Leaves<'_>,
         mut number: impl FnMut(&Leaf) -> Option<KeyId>,
     ) -> LeafMap {
-        let is_global = |leaf: &Leaf| leaf.key.function.is_none();
-        let start = leaves
-            .iter()
-            .rposition(|leaf| !is_global(leaf))
-            .map_or(0, |last| last + 1);
-        let (own, globals) = leaves.split_at(start);
         let mut map = |part: &[Leaf]| -> Vec<(u32, KeyId)> {
             part.iter()
                 .enumerate()
                 .filter_map(|(place, leaf)| Some((place as u32, number(leaf)?)))
                 .collect()
         };
-        let (own, globals) = (map(own), map(globals));
+        let (own, globals) = (map(leaves.own), map(leaves.globals));
         let globals = match self.shared.get(globals.as_slice()) {
             Some(known) => known.clone(),
             None => {
-                let new: Arc<[(u32, KeyId)]> = globals.into();
+                let new: GlobalMap = globals.into();
                 self.shared.insert(new.clone());
                 new
             }
         };
         LeafMap {
             own,
-            start: start as u32,
+            start: leaves.own.len() as u32,
             globals,
         }
     }
@@ -171,6 +202,7 @@ impl Recording {
             state: vec![None; self.keys.len()],
             next_stop: 0,
             next_change: 0,
+            first_change: 0,
         }
     }
 }
@@ -182,6 +214,8 @@ pub struct Replay<'a> {
     state: Vec<Option<&'a Observation>>,
     next_stop: usize,
     next_change: usize,
+    /// The first change of the last move.
+    first_change: usize,
 }
 
 impl<'a> Replay<'a> {
@@ -190,6 +224,7 @@ impl<'a> Replay<'a> {
         let Ok(wanted) = usize::try_from(sequence) else {
             return false;
         };
+        self.first_change = self.next_change;
         while self.next_stop <= wanted {
             let Some(stop) = self.recording.stops.get(self.next_stop) else {
                 return false;
@@ -204,6 +239,15 @@ impl<'a> Replay<'a> {
             self.next_stop += 1;
         }
         true
+    }
+
+    /// What changed in the last move.
+    pub fn changed(&self) -> impl Iterator<Item = KeyId> + use<'a> {
+        let changes = self
+            .recording
+            .changes
+            .get(self.first_change..self.next_change);
+        changes.unwrap_or_default().iter().map(|(key, _)| *key)
     }
 
     /// What the reference run saw of a leaf when it last looked.
@@ -228,6 +272,9 @@ pub struct Recorder<'a> {
     places: HashMap<Svma, u32>,
     maps: LeafMaps,
     last: Vec<Option<Observation>>,
+    /// Places of globals that may have changed, and how far each map of globals has been served with them.
+    journal: Journal,
+    served: HashMap<MapId, Bookmark>,
     /// Changes kept at most; memory is bounded, and a run that exceeds it is cut short and says so.
     capacity: usize,
     /// The recording was cut short.
@@ -243,6 +290,8 @@ impl<'a> Recorder<'a> {
             places: HashMap::new(),
             maps: LeafMaps::default(),
             last: Vec::new(),
+            journal: Journal::default(),
+            served: HashMap::new(),
             capacity: 1 << 20,
             truncated: false,
         }
@@ -286,6 +335,10 @@ impl<'a> Recorder<'a> {
 
 impl Observer for Recorder<'_> {
     fn stop(&mut self, stop: &Stop<'_>) -> Continue {
+        match stop.changed {
+            Some(changed) => changed.iter().for_each(|place| self.journal.note(*place)),
+            None => self.journal.note_all(),
+        }
         if stop.kind != StopKind::TailCall
             && !self.places.contains_key(&stop.pc)
             && let Some(place) = self.place(stop)
@@ -303,15 +356,34 @@ impl Observer for Recorder<'_> {
             recorded.site = *number;
             site.visits += 1;
             recorded.visit = site.visits;
-            for (place, id) in site.leaves.iter() {
-                let (Some(seen), Some(last)) =
-                    (stop.observations.get(place), self.last.get_mut(id as usize))
-                else {
-                    continue;
-                };
-                if last.as_ref() != Some(seen) {
+            let last = &mut self.last;
+            let mut record = |place: usize, id: KeyId| {
+                if let (Some(seen), Some(last)) =
+                    (stop.observations.get(place), last.get_mut(id as usize))
+                    && last.as_ref() != Some(seen)
+                {
                     *last = Some(seen.clone());
                     changes.push((id, seen.clone()));
+                }
+            };
+            let map = &site.leaves;
+            map.own().for_each(|(place, id)| record(place, id));
+            // A stop that shows nothing has served nobody.
+            if !stop.observations.is_empty() {
+                let served = self.served.entry(map_id(map.globals())).or_default();
+                match self.journal.since(served) {
+                    Some(news) => {
+                        for place in news {
+                            if let Some(id) = map.global(*place) {
+                                record(map.among_all(*place), id);
+                            }
+                        }
+                    }
+                    None => {
+                        for (place, id) in map.globals().iter() {
+                            record(map.among_all(*place), *id);
+                        }
+                    }
                 }
             }
         }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use candor_dwarf::Image;
 use candor_source::Clang;
 use candor_toolchain::{Compiler, Gate, GateVerdict, Program};
-use candor_tracer::{Debugger, Mode, Outcome, trace};
+use candor_tracer::{Debugger, Outcome};
 
-use crate::compare::Comparison;
 use crate::confirm::{Compared, Court};
 use crate::finding::{Counts, Finding, Report, Row, Undecided};
+use crate::native::compare_build;
 use crate::plan::{Plan, PointChoice};
 use crate::shadow::Shadows;
-use crate::truth::{Truth, launch, options, references};
+use crate::truth::{Truth, references};
 use crate::workshop::Workshop;
 use crate::{Error, audit};
 
@@ -34,6 +34,8 @@ pub struct Settings {
     pub jobs: usize,
     /// Also ask debuggers where the debug information is right.
     pub audit: bool,
+    /// The sanitizers have judged the program already, and found nothing.
+    pub judged: bool,
 }
 
 impl Default for Settings {
@@ -45,6 +47,7 @@ impl Default for Settings {
             max_stops: 20_000,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             audit: false,
+            judged: false,
         }
     }
 }
@@ -114,8 +117,10 @@ pub fn check(
     let program = request.program;
     let settings = &request.settings;
     let plan = Plan::new(tools.clang, program, &request.points)?;
-    progress(Progress::Judging);
-    judge(tools.gate.judge(program, settings.time)?)?;
+    if !settings.judged {
+        progress(Progress::Judging);
+        judge(tools.gate.judge(program, settings.time)?)?;
+    }
     progress(Progress::References);
     let references = references(tools.workshop, tools.compilers)?;
     let truth = Truth::establish(tools.workshop, program, &plan, &references, settings)?;
@@ -299,42 +304,19 @@ fn compare_one<'a>(
         Ok(image) => image,
         Err(error) => return Ok(without(error.to_string())),
     };
-    let mut comparison = Comparison::new(truth, plan, &image);
-    let summary = trace(
-        workshop.sandbox,
-        &image,
-        &launch(&executable, request.program, &request.settings),
-        &Mode::barrier(),
-        &options(&request.settings),
-        &mut comparison,
+    let seen = compare_build(
+        workshop,
+        request.program,
+        plan,
+        truth,
+        (&executable, &image),
+        &request.settings,
+        None,
     )?;
-    let (counts, suspects) = (comparison.counts, comparison.suspects);
-    let same_run = summary.stops == truth.recording.len() as u64
-        || matches!(summary.outcome, Outcome::Enough | Outcome::StopLimit);
-    let same_end = summary.outcome == truth.outcome && summary.stdout == truth.stdout;
-    let cut = matches!(truth.outcome, Outcome::Enough | Outcome::StopLimit);
-    if matches!(summary.outcome, Outcome::WallTime | Outcome::CpuTime) {
-        return Ok(without(format!(
-            "its run was cut off after {} stops: {} (--timeout, --max-stops)",
-            summary.stops, summary.outcome
-        )));
-    }
-    if !same_run || !(same_end || cut) {
-        // Not the same computation: nothing its debug information says can be held against it.
-        return Ok(without(format!(
-            "the program behaves differently: {} stops, {}; unoptimised {} stops, {}{}. \
-             This may be wrong code",
-            summary.stops,
-            summary.outcome,
-            truth.recording.len(),
-            truth.outcome,
-            if summary.stdout == truth.stdout {
-                ""
-            } else {
-                "; its output differs"
-            }
-        )));
-    }
+    let (counts, suspects) = match seen {
+        Ok(comparison) => (comparison.counts, comparison.suspects),
+        Err(reason) => return Ok(without(reason)),
+    };
     let suspects: Vec<_> = suspects.into_values().collect();
     let build = (!suspects.is_empty()).then_some((executable, image));
     Ok(Compared {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use candor_toolchain::Program;
 use candor_toolchain::build::quote;
 
 use crate::finding::{Finding, Report};
@@ -14,11 +15,15 @@ use crate::{Error, Kind};
 ///
 /// The paper's program P<s,v> has one barrier. Where that alone shows the finding it is what is
 /// written; else the program with all the barriers that were there when it was found.
+///
+/// `finding_json` gives the text of a folder's `finding.json`: what other commands take up from here
+/// (a case of the predicate crate, which is built on this one).
 pub fn save(
     tools: &Toolset<'_>,
     request: &Request<'_>,
     report: &Report,
     directory: &Path,
+    finding_json: &dyn Fn(&Finding) -> String,
 ) -> Result<Vec<PathBuf>, Error> {
     let mut written = Vec::new();
     for (number, finding) in report.findings.iter().enumerate() {
@@ -31,7 +36,7 @@ pub fn save(
             plain(&finding.variable)
         );
         let folder = directory.join(name);
-        save_one(tools, request, finding, &folder)?;
+        save_one(tools, request, finding, &folder, &finding_json(finding))?;
         written.push(folder);
     }
     Ok(written)
@@ -42,6 +47,7 @@ fn save_one(
     request: &Request<'_>,
     finding: &Finding,
     folder: &Path,
+    json: &str,
 ) -> Result<(), Error> {
     let (choice, shown) = smallest(tools, request, finding)?;
     let plan = Plan::new(tools.clang, request.program, &choice)?;
@@ -54,84 +60,122 @@ fn save_one(
     };
     std::fs::create_dir_all(folder)
         .map_err(|source| candor_toolchain::Error::file("create", folder, source))?;
-    let source = request.program.file_name();
-    write(&source, &plan.text)?;
-    write(
-        "opt_me_not.c",
-        candor_source::instrument::BARRIER_DEFINITION,
-    )?;
+    let place = Place {
+        stop: shown.stop,
+        variable: &shown.variable,
+        expected: &shown.expected,
+        compiler: &finding.compiler,
+        level: &finding.level,
+        lldb: finding.compiler.contains("clang")
+            && !finding.confirmed_by.iter().any(|who| who == "gdb"),
+    };
+    let (files, commands) = files(request.program, &plan.text, &place);
+    for (name, text) in &files {
+        write(name, text)?;
+    }
     if !request.program.stdin.is_empty() {
         let path = folder.join("stdin");
         std::fs::write(&path, &request.program.stdin)
             .map_err(|error| candor_toolchain::Error::file("write", &path, error))?;
     }
-    let input = if request.program.stdin.is_empty() {
-        ""
-    } else {
-        " < stdin"
-    };
-    let arguments: Vec<String> = request
-        .program
-        .arguments
-        .iter()
-        .map(|word| quote(word))
-        .collect();
-    let arguments = arguments.join(" ");
-    // The k-th call of the barrier is the same in every build: no address is needed.
-    let stop = shown.stop;
-    let variable = &shown.variable;
-    write(
-        "gdb.cmds",
-        &format!(
-            "set pagination off\nset breakpoint pending off\nbreak opt_me_not\nignore 1 {stop}\n\
-             run {arguments}{input} > /dev/null\nup\necho expected {}\\n\nprint {variable}\nkill\nquit\n",
-            shown.expected
-        ),
-    )?;
-    write(
-        "lldb.cmds",
-        &format!(
-            "settings set auto-confirm true\nbreakpoint set --name opt_me_not\n\
-             breakpoint modify --ignore-count {stop} 1\nprocess launch{} --stdout /dev/null -- {arguments}\n\
-             up\nframe variable {variable}\nquit\n",
-            if input.is_empty() {
-                ""
-            } else {
-                " --stdin stdin"
-            }
-        ),
-    )?;
-    let flags: Vec<String> = request.program.flags.iter().map(|f| quote(f)).collect();
-    let links: Vec<String> = link_flags(request.program)
-        .iter()
-        .map(|f| quote(f))
-        .collect();
-    let compiler = &finding.compiler;
-    let build = format!(
-        "{compiler} -g -w {} {} -c {source} -o program.o && {compiler} -c opt_me_not.c -o opt_me_not.o \
-         && {compiler} {} program.o opt_me_not.o -o program",
-        finding.level,
-        flags.join(" "),
-        links.join(" "),
-        source = quote(&source),
-    );
-    let debug =
-        if compiler.contains("clang") && !finding.confirmed_by.iter().any(|who| who == "gdb") {
-            "lldb-19 --no-lldbinit --batch -s lldb.cmds program"
-        } else {
-            "gdb -nx -batch -x gdb.cmds program"
-        };
     write(
         "reproduce.sh",
-        &format!("#!/bin/sh\ncd \"$(dirname \"$0\")\" && {build} && {debug}\n"),
+        &format!(
+            "#!/bin/sh\ncd \"$(dirname \"$0\")\" && {}\n",
+            commands.join(" && ")
+        ),
     )?;
-    let json = serde_json::to_string_pretty(finding).unwrap_or_default();
-    write("finding.json", &json)?;
+    write("finding.json", json)?;
     use std::os::unix::fs::PermissionsExt;
     let script = folder.join("reproduce.sh");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))
         .map_err(|source| candor_toolchain::Error::file("make executable", &script, source))?;
     Ok(())
+}
+
+/// What is to be seen, and where.
+pub(crate) struct Place<'a> {
+    /// The number of the barrier call, from 0: how many to ignore.
+    pub stop: u64,
+    /// The variable with its path.
+    pub variable: &'a str,
+    /// Its true value.
+    pub expected: &'a str,
+    /// The compiler.
+    pub compiler: &'a str,
+    /// Level and flags.
+    pub level: &'a str,
+    /// lldb shows it, gdb may not.
+    pub lldb: bool,
+}
+
+/// The files (name, text) and shell commands that show a finding without candor, given the program
+/// with its barriers. Standard input, which need not be text, goes into a file `stdin` besides.
+pub(crate) fn files(
+    program: &Program,
+    text: &str,
+    place: &Place<'_>,
+) -> (Vec<(String, String)>, Vec<String>) {
+    let source = program.file_name();
+    let input = if program.stdin.is_empty() {
+        ""
+    } else {
+        " < stdin"
+    };
+    let quoted = |words: &[String]| -> String {
+        let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+        words.join(" ")
+    };
+    let arguments = quoted(&program.arguments);
+    // The k-th call of the barrier is the same in every build: no address is needed.
+    let Place {
+        stop,
+        variable,
+        expected,
+        compiler,
+        level,
+        lldb,
+    } = place;
+    let gdb_commands = format!(
+        "set pagination off\nset breakpoint pending off\nbreak opt_me_not\nignore 1 {stop}\n\
+         run {arguments}{input} > /dev/null\nup\necho expected {expected}\\n\nprint {variable}\nkill\nquit\n"
+    );
+    let lldb_commands = format!(
+        "settings set auto-confirm true\nbreakpoint set --name opt_me_not\n\
+         breakpoint modify --ignore-count {stop} 1\nprocess launch{} --stdout /dev/null -- {arguments}\n\
+         up\nframe variable {variable}\nquit\n",
+        if input.is_empty() {
+            ""
+        } else {
+            " --stdin stdin"
+        }
+    );
+    let flags = quoted(&program.flags);
+    let links = quoted(&link_flags(program));
+    let commands = vec![
+        format!(
+            "{compiler} -g -w {level} {flags}{}-c {} -o program.o",
+            if flags.is_empty() { "" } else { " " },
+            quote(&source)
+        ),
+        format!("{compiler} -c opt_me_not.c -o opt_me_not.o"),
+        format!("{compiler} {links} program.o opt_me_not.o -o program"),
+        if *lldb {
+            "lldb-19 --no-lldbinit --batch -s lldb.cmds program".to_owned()
+        } else {
+            "gdb -nx -batch -x gdb.cmds program".to_owned()
+        },
+    ];
+    let files = vec![
+        (source, text.to_owned()),
+        (
+            "opt_me_not.c".to_owned(),
+            candor_source::instrument::BARRIER_DEFINITION.to_owned(),
+        ),
+        ("gdb.cmds".to_owned(), gdb_commands),
+        ("lldb.cmds".to_owned(), lldb_commands),
+    ];
+    (files, commands)
 }
 
 /// What a saved program shows.

@@ -5,14 +5,18 @@
 //! zero- and pattern-initialised stacks is uninitialised; one that differs between two compilers is
 //! unspecified behaviour (evaluation order, mostly). Both are dropped: nothing is blamed on them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use candor_dwarf::{Image, Leaf, Line, Observation, PointerValue, Svma, Value};
 use candor_toolchain::{Compiler, Family, Program};
-use candor_tracer::{Continue, Launch, Mode, Observer, Outcome, Stop, TraceOptions, trace};
+use candor_tracer::{
+    Continue, Launch, Mode, Observer, Outcome, RunSummary, Stop, TraceOptions, trace,
+};
 
+use crate::carry::{Journal, Standing};
+use crate::finding::Class;
 use crate::plan::Plan;
-use crate::recording::{KeyId, LeafMaps, Recorder, Recording, Replay, Wanted};
+use crate::recording::{KeyId, LeafMaps, MapId, Recorder, Recording, Replay, Wanted, map_id};
 use crate::workshop::{Executable, Workshop};
 use crate::{Error, Settings};
 
@@ -95,7 +99,7 @@ pub struct Truth {
     /// What it printed.
     pub stdout: Vec<u8>,
     /// (stop, leaf) pairs that some reference objected to.
-    dropped: HashSet<(u32, KeyId)>,
+    dropped: HashMap<u32, BTreeSet<KeyId>>,
     /// Leaves with so many objections that they are dropped for good.
     dropped_leaves: HashSet<KeyId>,
     /// Stops that another reference puts on another line.
@@ -143,8 +147,19 @@ impl Truth {
         Ok(truth)
     }
 
+    /// What one reference build alone says: cheap, and to be doubted until others are heard.
+    pub fn record(
+        workshop: &Workshop<'_>,
+        program: &Program,
+        plan: &Plan,
+        executable: &Executable,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        record(workshop, program, plan, executable, settings)
+    }
+
     /// Lets another reference object.
-    fn hear(
+    pub fn hear(
         &mut self,
         workshop: &Workshop<'_>,
         program: &Program,
@@ -153,13 +168,7 @@ impl Truth {
         reference: &Reference<'_>,
     ) -> Result<(), Error> {
         let image = Image::open(&executable.path)?;
-        let mut opponent = Opponent {
-            truth: &*self,
-            replay: self.recording.replay(),
-            maps: LeafMaps::default(),
-            objections: Vec::new(),
-            misplaced: Vec::new(),
-        };
+        let mut opponent = Opponent::new(&*self);
         let launch = launch(executable, program, settings);
         let options = options(settings);
         let summary = trace(
@@ -192,11 +201,23 @@ impl Truth {
             if *count > TOO_MANY_OBJECTIONS {
                 self.dropped_leaves.insert(key);
             } else {
-                self.dropped.insert((stop, key));
+                self.dropped.entry(stop).or_default().insert(key);
             }
         }
         self.dropped_stops.extend(misplaced);
         Ok(())
+    }
+
+    /// What one run saw, as long as nobody objects.
+    pub(crate) fn of(recording: Recording, summary: RunSummary) -> Self {
+        Truth {
+            recording,
+            outcome: summary.outcome,
+            stdout: summary.stdout,
+            dropped: HashMap::new(),
+            dropped_leaves: HashSet::new(),
+            dropped_stops: HashSet::new(),
+        }
     }
 
     /// The true value of a leaf at a stop, if there is one to compare with.
@@ -206,8 +227,24 @@ impl Truth {
         let comparable = is_comparable(value)
             && !self.dropped_stops.contains(&stop)
             && !self.dropped_leaves.contains(&key)
-            && !self.dropped.contains(&(stop, key));
+            && !self
+                .dropped
+                .get(&stop)
+                .is_some_and(|keys| keys.contains(&key));
         comparable.then_some(value)
+    }
+
+    /// Leaves that are dropped at this stop and perhaps not at others.
+    pub(crate) fn dropped_at(&self, stop: u64) -> impl Iterator<Item = KeyId> + '_ {
+        let keys = u32::try_from(stop)
+            .ok()
+            .and_then(|stop| self.dropped.get(&stop));
+        keys.into_iter().flatten().copied()
+    }
+
+    /// Whether nothing can be compared at this stop.
+    pub(crate) fn is_dropped(&self, stop: u64) -> bool {
+        u32::try_from(stop).is_ok_and(|stop| self.dropped_stops.contains(&stop))
     }
 }
 
@@ -288,20 +325,13 @@ fn record(
         Outcome::Signalled(_) => {}
         other => return Err(Error::unfit(other.to_string())),
     }
-    Ok(Truth {
-        recording: recorder.finish(),
-        outcome: summary.outcome,
-        stdout: summary.stdout,
-        dropped: HashSet::new(),
-        dropped_leaves: HashSet::new(),
-        dropped_stops: HashSet::new(),
-    })
+    Ok(Truth::of(recorder.finish(), summary))
 }
 
 /// Which leaves can be compared at all: visible by name, declared before the point.
-struct Filter<'a> {
-    plan: &'a Plan,
-    image: &'a Image,
+pub(crate) struct Filter<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) image: &'a Image,
 }
 
 impl Wanted for Filter<'_> {
@@ -334,12 +364,30 @@ impl Wanted for Filter<'_> {
 }
 
 /// Observes another reference and notes where it differs.
-struct Opponent<'a> {
+pub(crate) struct Opponent<'a> {
     truth: &'a Truth,
     replay: Replay<'a>,
     maps: LeafMaps,
-    objections: Vec<(u32, KeyId)>,
-    misplaced: Vec<u32>,
+    journal: Journal,
+    standings: HashMap<MapId, Standing>,
+    /// Where it sees another value.
+    pub(crate) objections: Vec<(u32, KeyId)>,
+    /// Stops that it has on another line.
+    pub(crate) misplaced: Vec<u32>,
+}
+
+impl<'a> Opponent<'a> {
+    pub(crate) fn new(truth: &'a Truth) -> Self {
+        Opponent {
+            truth,
+            replay: truth.recording.replay(),
+            maps: LeafMaps::default(),
+            journal: Journal::default(),
+            standings: HashMap::new(),
+            objections: Vec::new(),
+            misplaced: Vec::new(),
+        }
+    }
 }
 
 impl Observer for Opponent<'_> {
@@ -348,6 +396,8 @@ impl Observer for Opponent<'_> {
         if !self.replay.advance(stop.sequence) {
             return Continue::No;
         }
+        self.replay.changed().for_each(|id| self.journal.note(id));
+        note_changes(&mut self.journal, &mut self.maps, recording, stop);
         let number = stop.sequence as u32;
         let (Some(site), Some((recorded, _))) = (stop.site, recording.site(stop.sequence)) else {
             self.misplaced.push(number);
@@ -360,20 +410,51 @@ impl Observer for Opponent<'_> {
         let leaves = self
             .maps
             .at(stop.pc, site.leaves(), |leaf| known_leaf(recording, leaf));
-        for (index, key) in leaves.iter() {
-            let seen = stop.observations.get(index);
-            let agrees = match (seen, self.replay.seen(key)) {
+        let replay = &self.replay;
+        let objects = |place: usize, key: KeyId| {
+            match (stop.observations.get(place), replay.seen(key)) {
                 (Some(Observation::Value(theirs)), Some(Observation::Value(ours))) => {
-                    same_value(theirs, ours) != Some(false)
+                    same_value(theirs, ours) == Some(false)
                 }
                 // A reference that cannot show it has no opinion.
-                _ => true,
-            };
-            if !agrees {
+                _ => false,
+            }
+        };
+        for (place, key) in leaves.own() {
+            if objects(place, key) {
                 self.objections.push((number, key));
             }
         }
+        let globals = leaves.globals();
+        let standing = self
+            .standings
+            .entry(map_id(globals))
+            .or_insert_with(|| Standing::new(globals, globals, recording.leaves()));
+        standing.catch_up(&self.journal, |key, place| {
+            let objects = place.is_some_and(|place| objects(leaves.among_all(place), key));
+            objects.then_some(Class::Wrong)
+        });
+        self.objections
+            .extend(standing.notable().map(|(key, _)| (number, key)));
         Continue::Yes
+    }
+}
+
+/// Notes which leaves of the recording may be seen otherwise than at the stop before.
+pub(crate) fn note_changes(
+    journal: &mut Journal,
+    maps: &mut LeafMaps,
+    recording: &Recording,
+    stop: &Stop<'_>,
+) {
+    match (stop.changed, stop.site) {
+        (None, _) => journal.note_all(),
+        (Some([]), _) | (_, None) => {}
+        (Some(changed), Some(site)) => {
+            let map = maps.at(stop.pc, site.leaves(), |leaf| known_leaf(recording, leaf));
+            let numbers = changed.iter().filter_map(|place| map.global(*place));
+            numbers.for_each(|id| journal.note(id));
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use candor_source::instrument::BARRIER_DEFINITION;
 use candor_toolchain::{
@@ -32,6 +33,26 @@ pub struct Executable {
     pub directory: JobDirectory,
 }
 
+/// A compiled program that is not linked yet. Its directory goes with it.
+#[derive(Debug)]
+pub struct Object {
+    directory: JobDirectory,
+    /// CPU time the compiler took.
+    pub cpu: Duration,
+}
+
+impl Object {
+    /// What the file holds.
+    pub fn bytes(&self) -> Result<Vec<u8>, Error> {
+        let path = self.directory.path().join(OBJECT);
+        std::fs::read(&path)
+            .map_err(|source| candor_toolchain::Error::file("read", &path, source).into())
+    }
+}
+
+/// The name of every object file.
+const OBJECT: &str = "program.o";
+
 /// Built, or why not.
 pub type BuildResult = Result<Executable, String>;
 
@@ -54,7 +75,21 @@ impl<'a> Workshop<'a> {
         text: &str,
         flags: &[String],
     ) -> Result<BuildResult, Error> {
-        let barrier = self.barrier(compiler)?;
+        match self.compile(compiler, program, text, flags, &Limits::compiler())? {
+            Ok(object) => self.link(compiler, program, object),
+            Err(built) => Ok(Err(built.describe())),
+        }
+    }
+
+    /// The first half of [`Self::build`]: the object file, or how the compiler ended.
+    pub fn compile(
+        &self,
+        compiler: &Compiler,
+        program: &Program,
+        text: &str,
+        flags: &[String],
+        limits: &Limits,
+    ) -> Result<Result<Object, Built>, Error> {
         let directory = self.scratch.job()?;
         let source = directory.write(&program.file_name(), text)?;
         let mut all = vec!["-g".to_owned(), "-w".to_owned()];
@@ -66,21 +101,30 @@ impl<'a> Workshop<'a> {
             // relative: debug information should not carry scratch paths of varying length
             inputs: vec![file_name(&source)],
             flags: all,
-            output: "program.o".into(),
+            output: OBJECT.into(),
         };
-        let limits = Limits::compiler();
-        let built = object.run(self.sandbox, directory.path(), &limits)?;
-        if !matches!(built, Built::Ok { .. }) {
-            return Ok(Err(built.describe()));
-        }
+        Ok(match object.run(self.sandbox, directory.path(), limits)? {
+            Built::Ok { cpu, .. } => Ok(Object { directory, cpu }),
+            other => Err(other),
+        })
+    }
+
+    /// The second half of [`Self::build`].
+    pub fn link(
+        &self,
+        compiler: &Compiler,
+        program: &Program,
+        object: Object,
+    ) -> Result<BuildResult, Error> {
         let link = Build {
             compiler,
             stage: Stage::Executable,
-            inputs: vec!["program.o".into(), barrier],
+            inputs: vec![OBJECT.into(), self.barrier(compiler)?],
             flags: link_flags(program),
             output: "program".into(),
         };
-        let linked = link.run(self.sandbox, directory.path(), &limits)?;
+        let directory = object.directory;
+        let linked = link.run(self.sandbox, directory.path(), &Limits::compiler())?;
         Ok(match linked.artefact() {
             Some(path) => Ok(Executable {
                 path: path.to_owned(),
@@ -134,7 +178,7 @@ impl<'a> Workshop<'a> {
 }
 
 /// Fixed addresses, and the libraries that the user's flags name.
-pub(crate) fn link_flags(program: &Program) -> Vec<String> {
+pub fn link_flags(program: &Program) -> Vec<String> {
     let mut flags = vec!["-no-pie".to_owned()];
     let for_linker = |flag: &&String| {
         ["-l", "-L", "-pthread", "-Wl,", "-m"]

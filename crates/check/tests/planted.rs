@@ -192,7 +192,8 @@ fn a_saved_finding_reproduces_without_candor() {
     let folders = question.with_tools(|tools, request| {
         let report = candor_check::check(tools, request, &|_| {}).unwrap();
         assert_eq!(report.findings.len(), 1);
-        save::save(tools, request, &report, directory.path()).unwrap()
+        let json = |finding: &candor_check::Finding| serde_json::to_string(finding).unwrap();
+        save::save(tools, request, &report, directory.path(), &json).unwrap()
     });
     assert_eq!(folders.len(), 1);
     let run = Command::new(folders[0].join("reproduce.sh"))

@@ -3,11 +3,15 @@
 //! Nothing else in the workspace knows the terminal. Exit codes: 0 nothing found, 1 findings,
 //! 2 could not run.
 
+mod claim;
 mod commands;
 mod config;
 mod context;
 mod interrupt;
+mod program;
+mod progress;
 mod table;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -27,6 +31,9 @@ const EXAMPLES: &str = "\
 Examples:
   candor check prog.c                      every compiler found, -Og -O1 -O2 -O3 -Os
   candor check prog.c --cc clang-19 -O2    one build
+  candor hunt --for 10m                    all compilers found, all cores; then: candor report
+  candor reduce finding.json               the small program
+  candor isolate finding.json              the pass to blame
   candor doctor                            what is installed, and what is missing
   candor completions bash > ~/.local/share/bash-completion/completions/candor
 
@@ -39,6 +46,18 @@ enum Command {
     Check(commands::check::Args),
     /// Make variants of a program that must behave like it
     Mutate(commands::mutate::Args),
+    /// Hunt for compiler bugs until told to stop
+    Hunt(commands::hunt::Args),
+    /// Shrink a program while what is wrong with it stays wrong
+    Reduce(commands::reduce::Args),
+    /// Name the compiler pass behind a finding
+    Isolate(Box<commands::isolate::Args>),
+    /// What LLVM passes do to debug locations, and what they should have done
+    Conform(commands::conform::Args),
+    /// Is this machine code the source program?
+    Prove(commands::prove::Args),
+    /// What a hunt found: summary, pages, JSON, SARIF, bug reports
+    Report(commands::report::Args),
     /// What is installed, what each missing piece would enable, and how to get it
     Doctor(commands::doctor::Args),
     /// Print shell completions
@@ -72,6 +91,12 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Check(args) => commands::check::run(args),
         Command::Mutate(args) => commands::mutate::run(args),
+        Command::Hunt(args) => commands::hunt::run(args),
+        Command::Reduce(args) => commands::reduce::run(args),
+        Command::Isolate(args) => commands::isolate::run(*args),
+        Command::Conform(args) => commands::conform::run(args),
+        Command::Prove(args) => commands::prove::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),
     };

@@ -14,6 +14,14 @@ pub(crate) fn describe(text: &Text) -> String {
     }
 }
 
+/// A location expression in words.
+pub(crate) fn expression_text(bytes: &[u8], encoding: Encoding) -> String {
+    if bytes.is_empty() {
+        return "optimised out (an empty expression)".into();
+    }
+    expression(bytes, encoding, 0)
+}
+
 fn expression(bytes: &[u8], encoding: Encoding, depth: u8) -> String {
     let mut rest = gimli::EndianSlice::new(bytes, gimli::LittleEndian);
     let mut words = Vec::new();

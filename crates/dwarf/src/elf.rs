@@ -170,6 +170,29 @@ impl File {
         self.elf.elf_header().e_type(self.elf.endian()) == object::elf::ET_DYN
     }
 
+    /// The bytes that are loaded from `address` on, to the end of what the file has of their segment.
+    pub(crate) fn segment_bytes(&self, address: u64) -> Option<&[u8]> {
+        use object::ObjectSegment;
+        self.elf.segments().find_map(|segment| {
+            let offset = address.checked_sub(segment.address())?;
+            let bytes: &[u8] = segment.data().ok()?;
+            bytes
+                .get(usize::try_from(offset).ok()?..)
+                .filter(|rest| !rest.is_empty())
+        })
+    }
+
+    /// The sections with code, each with its address.
+    pub(crate) fn code(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let is_code = |section: &object::read::elf::ElfSection64<'_, '_, object::LittleEndian>| {
+            section.kind() == object::SectionKind::Text
+        };
+        self.elf
+            .sections()
+            .filter(is_code)
+            .filter_map(|section| Some((section.address(), section.data().ok()?)))
+    }
+
     /// A section's bytes, unpacked; empty when there is none.
     pub(crate) fn section(&mut self, name: &str) -> Result<Slice, Error> {
         let bytes = match self.find(name)? {

@@ -8,11 +8,13 @@ use crate::cfi::Frames;
 use crate::describe::describe;
 use crate::elf::{File, Symbol};
 use crate::lines::{LineRow, StatementStop, has_own_files};
-use crate::observe::{observe, pointer};
+use crate::observe::{look, observe, pointer};
 use crate::site::{SiteMemory, prepare};
 use crate::spans::{Function, LocationSpan};
 use crate::units::Units;
-use crate::{Avma, Error, Machine, Observation, PointerValue, Site, SiteOptions, Svma, spans};
+use crate::{
+    Avma, Error, Machine, Observation, PointerValue, Sight, Site, SiteOptions, Svma, spans,
+};
 
 /// One program file with its debug information, read lazily. Share it by `Arc`.
 #[derive(Debug)]
@@ -127,15 +129,31 @@ impl Image {
 
     /// Replaces `out` by one observation per leaf of the site, in the same order.
     pub fn observe(&self, site: &Site, machine: &dyn Machine, out: &mut Vec<Observation>) {
-        let callers = Callers {
+        observe(&self.around(), site, machine, out);
+    }
+
+    /// The same at one stop of a run after the other, for less: see [`Sight`].
+    pub fn look(&self, site: &Site, machine: &dyn Machine, sight: &mut Sight) {
+        look(&self.around(), site, machine, sight);
+    }
+
+    fn around(&self) -> Callers<'_> {
+        Callers {
             units: &self.units,
             frames: &self.frames,
             file: &self.file,
             tls_block: self.tls_block,
             memory: &self.callers,
             steps: Cell::new(0),
-        };
-        observe(&callers, site, machine, out);
+        }
+    }
+
+    pub(crate) fn units(&self) -> &Units {
+        &self.units
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     /// The functions that the debug information describes, by name. Reads every unit.

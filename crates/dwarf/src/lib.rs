@@ -11,10 +11,12 @@
 //!   between their entries; `tree` the entries of one unit, read when first asked for; `lines` the line table; `cfi` the
 //!   call frame information.
 //! - [`Image::site`] (`site`) takes the variables around an address from `scopes`. For each, `layout` flattens the
-//!   type into leaves and `place` finds the location that holds there, which `expression` decodes.
+//!   type into leaves and `place` finds the location that holds there, which `expression` decodes. `globals` are
+//!   prepared once per unit.
 //! - [`Image::observe`] (`observe`) evaluates them on a [`Machine`]: `frame` has registers and frame address, `evaluate`
-//!   runs expressions on the typed values of `stack`, `caller` finds what only the caller knows.
-//! - `describe` and `spans` serve reports and tests.
+//!   runs expressions on the typed values of `stack`, `caller` finds what only the caller knows. [`Image::look`]
+//!   (`sight`) does so at one stop after the other, and looks again only at globals whose bytes changed.
+//! - `describe`, `listing` and `spans` serve reports and tests; `calls` serves coverage.
 //!
 //! Malformed debug information is never a panic: in one variable it is [`Observation::IllFormed`], in a unit an
 //! [`Error`] for what needs that unit. Only this crate names gimli types.
@@ -34,6 +36,7 @@ mod tree;
 mod units;
 
 mod expression;
+mod globals;
 mod layout;
 mod place;
 mod scopes;
@@ -43,9 +46,12 @@ mod caller;
 mod evaluate;
 mod frame;
 mod observe;
+mod sight;
 mod stack;
 
+mod calls;
 mod describe;
+mod listing;
 mod spans;
 
 pub use address::{Avma, Line, Svma};
@@ -54,7 +60,9 @@ pub use error::Error;
 pub use image::Image;
 pub use leaf::{Leaf, LeafKey, ScalarKind};
 pub use lines::{LineRow, StatementStop};
+pub use listing::{Instruction, ListedLocation};
 pub use machine::Machine;
 pub use observation::{Observation, PointerValue, Value};
-pub use site::{Site, SiteOptions};
+pub use sight::Sight;
+pub use site::{Leaves, Site, SiteOptions};
 pub use spans::{Function, LocationKind, LocationSpan};

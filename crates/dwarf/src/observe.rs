@@ -6,12 +6,11 @@ use std::sync::Arc;
 use crate::caller::Callers;
 use crate::elf::File;
 use crate::frame::{Frame, Part, Piece, Registers};
-use crate::site::{Known, Site};
+use crate::globals::AT_ONCE;
+use crate::sight::Sight;
+use crate::site::{Site, Variable};
 use crate::stack::Fault;
 use crate::{Leaf, Machine, Observation, PointerValue, ScalarKind, Value};
-
-/// A variable that reaches further is read leaf by leaf instead of at once.
-const AT_ONCE: u64 = 4096;
 
 pub(crate) fn observe(
     callers: &Callers<'_>,
@@ -20,23 +19,26 @@ pub(crate) fn observe(
     out: &mut Vec<Observation>,
 ) {
     out.clear();
-    out.reserve(site.block.leaves.len());
+    out.resize(site.leaves().len(), Observation::OptimisedOut);
     let frame = Frame::new(callers, machine, &site.scope, Registers::Machine, 0);
-    let (mut pieces, mut buffer) = (Vec::new(), Vec::new());
-    for variable in &site.block.variables {
-        callers.steps.set(0);
-        let leaves = site
-            .leaves()
-            .get(variable.first_leaf..variable.first_leaf + variable.leaf_count)
-            .unwrap_or_default();
-        match frame.locate(&variable.known.place, &mut pieces) {
-            Ok(()) => read_leaves(&frame, &variable.known, leaves, &pieces, &mut buffer, out),
-            Err(fault) => {
-                let observation = Observation::from(fault);
-                out.extend(leaves.iter().map(|_| observation.clone()));
-            }
-        }
+    let mut reader = Reader::new(&frame);
+    let (own, globals) = out.split_at_mut(site.own.leaves.len());
+    for variable in &site.own.variables {
+        reader.read(
+            variable,
+            variable.of(&site.own.leaves),
+            variable.of_mut(own),
+        );
     }
+    for variable in &site.globals.fixed.variables {
+        let leaves = variable.of(&site.globals.leaves);
+        reader.read(variable, leaves, variable.of_mut(globals));
+    }
+}
+
+pub(crate) fn look(callers: &Callers<'_>, site: &Site, machine: &dyn Machine, sight: &mut Sight) {
+    let frame = Frame::new(callers, machine, &site.scope, Registers::Machine, 0);
+    sight.look(&frame, site);
 }
 
 impl From<Fault> for Observation {
@@ -49,54 +51,74 @@ impl From<Fault> for Observation {
     }
 }
 
-fn read_leaves(
-    frame: &Frame<'_>,
-    known: &Known,
-    leaves: &[Leaf],
-    pieces: &[Piece],
-    buffer: &mut Vec<u8>,
-    out: &mut Vec<Observation>,
-) {
-    // The common case: one stretch of memory, read at once.
-    if let (
-        [
-            Piece {
-                bits: None,
-                part: Part::Memory(address),
-                ..
-            },
-        ],
-        true,
-    ) = (pieces, known.reach <= AT_ONCE)
-    {
-        buffer.clear();
-        buffer.resize(known.reach as usize, 0);
-        match frame.read(*address, buffer) {
-            Ok(()) => out.extend(leaves.iter().map(|leaf| {
-                let bits = bits_of(buffer, leaf.bit_offset, leaf.bit_size);
-                bits.map_or(Observation::OptimisedOut, |bits| {
-                    Observation::Value(value(frame, leaf, bits))
-                })
-            })),
-            Err(fault) => {
-                let observation = Observation::from(fault);
-                out.extend(leaves.iter().map(|_| observation.clone()));
-            }
+/// Reads variables in one frame, one after the other.
+pub(crate) struct Reader<'r, 'a> {
+    pub(crate) frame: &'r Frame<'a>,
+    pieces: Vec<Piece>,
+    buffer: Vec<u8>,
+}
+
+impl<'r, 'a> Reader<'r, 'a> {
+    pub(crate) fn new(frame: &'r Frame<'a>) -> Reader<'r, 'a> {
+        Reader {
+            frame,
+            pieces: Vec::new(),
+            buffer: Vec::new(),
         }
-        return;
     }
-    out.extend(
-        leaves
-            .iter()
-            .map(|leaf| match read_leaf(frame, leaf, pieces) {
+
+    /// Bytes at an address of the file, as far as they can be read at all.
+    pub(crate) fn bytes(&self, start: u64, bytes: &mut [u8]) -> bool {
+        self.frame.read(self.frame.moved(start), bytes).is_ok()
+    }
+
+    /// Observes the leaves of a variable, each in its slot.
+    pub(crate) fn read(&mut self, variable: &Variable, leaves: &[Leaf], slots: &mut [Observation]) {
+        let frame = self.frame;
+        frame.callers.steps.set(0);
+        if let Err(fault) = frame.locate(&variable.known.place, &mut self.pieces) {
+            slots.fill(fault.into());
+            return;
+        }
+        // The common case: one stretch of memory, read at once.
+        if let (
+            [
+                Piece {
+                    bits: None,
+                    part: Part::Memory(address),
+                    ..
+                },
+            ],
+            true,
+        ) = (self.pieces.as_slice(), variable.known.reach <= AT_ONCE)
+        {
+            let buffer = &mut self.buffer;
+            buffer.clear();
+            buffer.resize(variable.known.reach as usize, 0);
+            match frame.read(*address, buffer) {
+                Ok(()) => {
+                    for (leaf, slot) in leaves.iter().zip(slots) {
+                        let bits = bits_of(buffer, leaf.bit_offset, leaf.bit_size);
+                        *slot = bits.map_or(Observation::OptimisedOut, |bits| {
+                            Observation::Value(value(frame, leaf, bits))
+                        });
+                    }
+                }
+                Err(fault) => slots.fill(fault.into()),
+            }
+            return;
+        }
+        for (leaf, slot) in leaves.iter().zip(slots) {
+            *slot = match read_leaf(frame, leaf, &self.pieces) {
                 Ok(value) => Observation::Value(value),
                 Err(fault) => fault.into(),
-            }),
-    );
+            };
+        }
+    }
 }
 
 /// Some bits of a byte string, least significant first; `None` when it is too short.
-fn bits_of(bytes: &[u8], offset: u64, size: u32) -> Option<u128> {
+pub(crate) fn bits_of(bytes: &[u8], offset: u64, size: u32) -> Option<u128> {
     if size > 128 {
         return None;
     }
@@ -198,7 +220,7 @@ fn part_bits(frame: &Frame<'_>, part: &Part, offset: u64, size: u32) -> Result<u
     }
 }
 
-fn value(frame: &Frame<'_>, leaf: &Leaf, bits: u128) -> Value {
+pub(crate) fn value(frame: &Frame<'_>, leaf: &Leaf, bits: u128) -> Value {
     match leaf.kind {
         ScalarKind::Float => Value::Float {
             bits,

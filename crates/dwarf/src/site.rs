@@ -1,7 +1,7 @@
 //! Everything visible at one address: the innermost function, the blocks around the address, their variables, and where
 //! each of them is. Prepared once; [`Image::observe`](crate::Image::observe) evaluates it at each visit.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::constants as dw;
@@ -9,6 +9,7 @@ use gimli::constants as dw;
 use crate::cfi::Frames;
 use crate::expression::budget;
 use crate::frame::Scope;
+use crate::globals::{Globals, GlobalsOfUnit};
 use crate::layout::{Layout, Shape, layout};
 use crate::place::{Place, Text};
 use crate::scopes::{Candidate, globals, instances, locals};
@@ -47,7 +48,44 @@ pub struct Site {
     /// The line of the row that covers the address.
     pub line: Option<Line>,
     pub(crate) scope: Scope,
-    pub(crate) block: Block,
+    /// The variables of functions.
+    pub(crate) own: Block,
+    /// Those of the unit, shared with other sites.
+    pub(crate) globals: Arc<Globals>,
+}
+
+/// The leaves of a site: first those of its functions' variables, innermost first, then the globals.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Leaves<'s> {
+    /// Of the variables of functions.
+    pub own: &'s [Leaf],
+    /// Of the unit's variables; the same slice at most sites.
+    pub globals: &'s [Leaf],
+}
+
+impl<'s> Leaves<'s> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.own.len() + self.globals.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One of them.
+    pub fn get(&self, index: usize) -> Option<&'s Leaf> {
+        match index.checked_sub(self.own.len()) {
+            None => self.own.get(index),
+            Some(index) => self.globals.get(index),
+        }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'s Leaf> + use<'s> {
+        self.own.iter().chain(self.globals)
+    }
 }
 
 /// Leaves and the variables that they are parts of.
@@ -74,23 +112,43 @@ pub(crate) struct Known {
     pub(crate) text: Text,
 }
 
+impl Variable {
+    /// Its leaves among those of its block.
+    pub(crate) fn of<'l, T>(&self, all: &'l [T]) -> &'l [T] {
+        all.get(self.first_leaf..self.first_leaf + self.leaf_count)
+            .unwrap_or_default()
+    }
+
+    /// The same for what is to be changed.
+    pub(crate) fn of_mut<'l, T>(&self, all: &'l mut [T]) -> &'l mut [T] {
+        all.get_mut(self.first_leaf..self.first_leaf + self.leaf_count)
+            .unwrap_or_default()
+    }
+}
+
 /// What was prepared for other sites and can be used again.
 #[derive(Debug, Default)]
 pub(crate) struct SiteMemory {
     layouts: Mutex<LayoutMemory>,
-    globals: Mutex<HashMap<(u32, usize), Arc<Block>>>,
+    globals: Mutex<HashMap<(u32, usize), Arc<GlobalsOfUnit>>>,
 }
 
 type LayoutMemory = HashMap<(EntryId, usize), Result<Arc<Layout>, Damage>>;
 
 impl Site {
     /// The scalar parts of all variables, in the order of [`Image::observe`](crate::Image::observe)'s output.
-    pub fn leaves(&self) -> &[Leaf] {
-        &self.block.leaves
+    pub fn leaves(&self) -> Leaves<'_> {
+        Leaves {
+            own: &self.own.leaves,
+            globals: &self.globals.leaves,
+        }
     }
 
     pub(crate) fn variable_of(&self, leaf: usize) -> Option<&Known> {
-        let variables = &self.block.variables;
+        let (variables, leaf) = match leaf.checked_sub(self.own.leaves.len()) {
+            None => (&self.own.variables, leaf),
+            Some(leaf) => (&self.globals.fixed.variables, leaf),
+        };
         let after = variables.partition_point(|variable| variable.first_leaf <= leaf);
         let variable = variables[..after].last()?;
         (leaf < variable.first_leaf + variable.leaf_count).then_some(&*variable.known)
@@ -109,7 +167,13 @@ impl SiteMemory {
     }
 
     /// The globals of a unit, from memory unless one of them is at different places at different addresses.
-    fn globals(&self, units: &Units, unit: u32, pc: u64, cap: usize) -> Result<Arc<Block>, Error> {
+    fn globals(
+        &self,
+        units: &Units,
+        unit: u32,
+        pc: u64,
+        cap: usize,
+    ) -> Result<Arc<GlobalsOfUnit>, Error> {
         let memory = || self.globals.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = memory().get(&(unit, cap)) {
             return Ok(known.clone());
@@ -124,11 +188,11 @@ impl SiteMemory {
         for candidate in candidates {
             block.add(units, self, candidate, pc, cap);
         }
-        let block = Arc::new(block);
+        let globals = Arc::new(GlobalsOfUnit::new(block));
         if fixed {
-            memory().insert((unit, cap), block.clone());
+            memory().insert((unit, cap), globals.clone());
         }
-        Ok(block)
+        Ok(globals)
     }
 }
 
@@ -161,44 +225,29 @@ pub(crate) fn prepare(
     for (depth, scopes) in (0u16..).zip(instances.iter().take(shown)) {
         locals(units, scopes, depth, &mut candidates)?;
     }
-    let hidden: HashSet<Arc<str>> = candidates
-        .iter()
-        .filter(|candidate| candidate.depth == 0)
-        .map(|candidate| candidate.name.clone())
-        .collect();
-    let mut block = Block::default();
+    let globals = if options.globals {
+        let innermost = candidates.iter().filter(|candidate| candidate.depth == 0);
+        memory
+            .globals(units, scope.function.unit, pc.0, options.leaf_cap)?
+            .beside(innermost.map(|candidate| candidate.name.clone()))
+    } else {
+        Arc::default()
+    };
+    let mut own = Block::default();
     for candidate in candidates {
-        block.add(units, memory, candidate, pc.0, options.leaf_cap);
-    }
-    if options.globals {
-        let globals = memory.globals(units, scope.function.unit, pc.0, options.leaf_cap)?;
-        block.append(&globals, &hidden);
+        own.add(units, memory, candidate, pc.0, options.leaf_cap);
     }
     Ok(Site {
         pc,
         function: function.to_string(),
         line,
         scope,
-        block,
+        own,
+        globals,
     })
 }
 
 impl Block {
-    /// Adds what another block has; what has a hidden name is marked.
-    fn append(&mut self, other: &Block, hidden: &HashSet<Arc<str>>) {
-        let shift = self.leaves.len();
-        self.leaves
-            .extend(other.leaves.iter().cloned().map(|mut leaf| {
-                leaf.shadowed = hidden.contains(&leaf.key.variable);
-                leaf
-            }));
-        self.variables
-            .extend(other.variables.iter().map(|variable| Variable {
-                first_leaf: variable.first_leaf + shift,
-                ..variable.clone()
-            }));
-    }
-
     fn add(
         &mut self,
         units: &Units,

@@ -119,7 +119,7 @@ pub(crate) fn location_spans(
 }
 
 /// The function that an entry is in, inlined or not.
-fn enclosing(units: &Units, id: EntryId) -> Result<Option<Arc<str>>, Error> {
+pub(crate) fn enclosing(units: &Units, id: EntryId) -> Result<Option<Arc<str>>, Error> {
     let tree = units.tree(id.unit)?;
     let mut index = tree.entry(id.index).parent;
     loop {

@@ -5,7 +5,7 @@
 //!
 //! The steps, in the order the files implement them:
 //!
-//! 1. `workbench`: the compilers, the probe run-time built for each, the sanitizer gate.
+//! 1. `workbench`: the compilers, the probe run-time built for each (`link`: put together), the sanitizer gate.
 //! 2. `refuse`: programs that cannot be seeds, with the reason.
 //! 3. `rules`, `place`: what inserted code must leave alone, and the integer objects it may name.
 //! 4. `probe`, [`profile`](mod@profile), [`environment`]: which points are live, and the joint values seen there by two
@@ -22,6 +22,7 @@ pub mod environment;
 mod error;
 pub mod expression;
 pub mod integer;
+mod link;
 pub mod predicate;
 pub mod profile;
 pub mod save;

@@ -116,6 +116,34 @@ impl Clang {
     /// [`Error::Syntax`] with clang's complaints when the program has errors; the reading errors of
     /// [`text::read`] otherwise.
     pub fn parse(&self, file: &Path, text: Option<&str>, flags: &[String]) -> Result<Unit, Error> {
+        self.parse_with(file, text, flags, &["-w"])
+    }
+
+    /// As [`Clang::parse`], with some warnings taken for errors: `uninitialized`, `return-type`, ...
+    /// For judging programs whose behaviour must not be undefined.
+    ///
+    /// # Errors
+    /// As [`Clang::parse`].
+    pub fn parse_rejecting(
+        &self,
+        file: &Path,
+        text: Option<&str>,
+        flags: &[String],
+        warnings: &[&str],
+    ) -> Result<Unit, Error> {
+        let mut last = vec!["-Wno-everything".to_owned()];
+        last.extend(warnings.iter().map(|name| format!("-Werror={name}")));
+        let last: Vec<&str> = last.iter().map(String::as_str).collect();
+        self.parse_with(file, text, flags, &last)
+    }
+
+    fn parse_with(
+        &self,
+        file: &Path,
+        text: Option<&str>,
+        flags: &[String],
+        last: &[&str],
+    ) -> Result<Unit, Error> {
         let text = match text {
             Some(text) => text::check(file, text.as_bytes())?,
             None => text::read(file)?,
@@ -128,7 +156,8 @@ impl Clang {
             .map_err(|_| failed("its name holds a NUL".into()))?;
         let mut arguments = self.headers.clone();
         let user = flags.iter().map(String::as_str);
-        for flag in LENIENT.into_iter().chain(user).chain(["-w", "-xc"]) {
+        let last = last.iter().copied().chain(["-xc"]);
+        for flag in LENIENT.into_iter().chain(user).chain(last) {
             let flag =
                 CString::new(flag).map_err(|_| failed(format!("the flag {flag:?} holds a NUL")))?;
             arguments.push(flag);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sandbox::{Confinement, Finished, Job, Limits, Sandbox, find_on_path};
 use crate::{Error, Scratch};
@@ -313,13 +314,33 @@ pub fn discover(
     }
     let mut compilers = Vec::new();
     let mut failures = Vec::new();
-    for name in names.values() {
-        match Compiler::probe(sandbox, scratch, name) {
+    let names: Vec<&String> = names.values().collect();
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    // Starting a compiler is mostly waiting for the disk: one after another would take a second.
+    let probed: Vec<Result<Compiler, Error>> = std::thread::scope(|scope| {
+        let worker = || {
+            let mut mine = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(name) = names.get(index) else {
+                    return mine;
+                };
+                mine.push(Compiler::probe(sandbox, scratch, name));
+            }
+        };
+        let started: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let results = started.into_iter().map(|thread| thread.join());
+        results.filter_map(Result::ok).flatten().collect()
+    });
+    for result in probed {
+        match result {
             Ok(compiler) => compilers.push(compiler),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => failures.push(error),
         }
     }
+    failures.sort_by_key(ToString::to_string);
     compilers.sort_by(|a, b| (a.family, a.version, &a.name).cmp(&(b.family, b.version, &b.name)));
     Ok((compilers, failures))
 }

@@ -12,9 +12,11 @@
 //! 5. `gate`: sanitizers decide whether a program is free of undefined behaviour on its input
 //!    (paper 000 §4.1, paper 004 §5: only such programs may blame a compiler).
 //! 6. `inventory`: all of it in one table, for `candor doctor`.
+//! 7. `desktop`: showing a page to the user.
 
 pub mod build;
 pub mod compiler;
+pub mod desktop;
 mod error;
 pub mod gate;
 pub mod inventory;
@@ -28,5 +30,7 @@ pub use error::Error;
 pub use gate::{Gate, GateVerdict, Sanitizer};
 pub use inventory::Inventory;
 pub use program::Program;
-pub use sandbox::{Bound, ChildSetup, Confinement, Ending, Finished, Job, Limits, Sandbox};
+pub use sandbox::{
+    Bound, ChildSetup, Confinement, Ending, Finished, Job, Limits, Sandbox, Session,
+};
 pub use scratch::{JobDirectory, Scratch};

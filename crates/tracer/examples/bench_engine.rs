@@ -160,7 +160,7 @@ fn native(sandbox: &Sandbox, launch: &Launch) -> Result<Option<Record>, Failure>
                 let keys: Arc<[LeafKey]> = stop
                     .site
                     .iter()
-                    .flat_map(|site| site.leaves())
+                    .flat_map(|site| site.leaves().iter())
                     .map(|leaf| leaf.key.clone())
                     .collect();
                 let variables: BTreeSet<_> = keys

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use candor_dwarf::{Avma, Image, Observation, Site};
+use candor_dwarf::{Avma, Image, Sight, Site};
 use candor_toolchain::Sandbox;
 
 use crate::calls::CallFinder;
@@ -59,8 +59,8 @@ struct Place {
     visits: u32,
 }
 
-/// Leaves of prepared sites that are kept. A site lists every global, so a large program has thousands of
-/// sites with thousands of leaves; preparing one again is cheaper than keeping them all.
+/// Leaves of prepared sites that are kept: a large program has thousands of sites, and preparing one again is
+/// cheaper than keeping them all. Globals are shared and do not count.
 const CACHED_LEAVES: usize = 200_000;
 
 /// The stopping half of a run, by mode.
@@ -90,7 +90,7 @@ struct Run<'a> {
     how: Stops,
     places: HashMap<u64, Place>,
     cached_leaves: usize,
-    observations: Vec<Observation>,
+    sight: Sight,
     stops: u64,
     leaves: u64,
 }
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
             how,
             places: HashMap::new(),
             cached_leaves: 0,
-            observations: Vec::new(),
+            sight: Sight::default(),
             stops: 0,
             leaves: 0,
         })
@@ -279,9 +279,9 @@ impl<'a> Run<'a> {
         Ok(next)
     }
 
-    /// Fills `observations` for a stop at `pc`, if it is to be evaluated; the visit number otherwise too.
+    /// Looks around at a stop at `pc`, if it is to be evaluated; the visit number otherwise too.
     fn evaluate(&mut self, kind: StopKind, pc: u64, registers: &libc::user_regs_struct) -> u32 {
-        self.observations.clear();
+        self.sight.look_away();
         let (image, options) = (self.image, self.options);
         if self.cached_leaves > CACHED_LEAVES {
             for place in self.places.values_mut() {
@@ -298,13 +298,13 @@ impl<'a> Run<'a> {
         let site = place.site.get_or_insert_with(|| {
             // Code without debug information is passed through as a stop without a site.
             let site = image.site(Avma(pc).stated(self.bias), &options.site).ok();
-            *cached_leaves += site.as_ref().map_or(0, |site| site.leaves().len());
+            *cached_leaves += site.as_ref().map_or(0, |site| site.leaves().own.len());
             site
         });
         if let Some(site) = site {
             let stopped = Stopped::new(&self.tracee, registers, self.bias);
-            image.observe(site, &stopped, &mut self.observations);
-            self.leaves += self.observations.len() as u64;
+            image.look(site, &stopped, &mut self.sight);
+            self.leaves += site.leaves().len() as u64;
         }
         place.visits
     }
@@ -332,7 +332,8 @@ impl<'a> Run<'a> {
             pc: Avma(pc).stated(self.bias),
             visit,
             site,
-            observations: &self.observations,
+            observations: self.sight.observations(),
+            changed: self.sight.changed(),
         };
         self.stops += 1;
         Ok(match observer.stop(&stop) {

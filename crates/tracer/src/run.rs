@@ -86,6 +86,9 @@ pub struct Stop<'a> {
     pub site: Option<&'a Site>,
     /// One per leaf of the site, in the same order.
     pub observations: &'a [Observation],
+    /// Which globals may be seen otherwise than at the last stop that showed any, counted from the first global
+    /// of the site; `None`: any of them. Of what else the site shows nothing is said.
+    pub changed: Option<&'a [u32]>,
 }
 
 /// What an observer wants next.

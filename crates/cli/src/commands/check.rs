@@ -5,17 +5,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstream::println;
-use anyhow::{Context as _, bail};
-use candor_check::{Finding, PointChoice, Progress, Report, Request, Settings, Toolset, Workshop};
-use candor_source::Clang;
+use anyhow::bail;
+use candor_check::exhibit::{SourceRequest, truthfulness};
+use candor_check::{Finding, PointChoice, Progress, Report, Request, Settings};
+use candor_predicate::Case;
+use candor_toolchain::Compiler;
 use candor_toolchain::build::quote;
-use candor_toolchain::{Compiler, Family, Gate, Program, discover};
-use candor_tracer::Debugger;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::Outcome;
 use crate::context::Context;
+use crate::program::Surroundings;
+use crate::progress::progress_bar;
 use crate::table::Table;
+use crate::tools::{Tools, debuggers};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,17 +76,13 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 
-    /// An argument for the program; repeat for more
-    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
-    arguments: Vec<String>,
-
-    /// The program's standard input
-    #[arg(long, value_name = "FILE")]
-    stdin: Option<PathBuf>,
-
     /// Write each finding into DIR with everything to reproduce it without candor
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
+
+    /// Write pages into DIR that show, for each build, how truthful each line of the program is
+    #[arg(long, value_name = "DIR", conflicts_with = "binary")]
+    html: Option<PathBuf>,
 
     /// An optimised executable built by you (with --reference)
     #[arg(long, value_name = "FILE", requires = "reference")]
@@ -97,9 +96,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Flags for every compiler
-    #[arg(last = true, value_name = "FLAGS")]
-    flags: Vec<String>,
+    #[command(flatten)]
+    surroundings: Surroundings,
 }
 
 /// Runs the check and prints what it found.
@@ -140,74 +138,17 @@ fn settings(args: &Args, context: &Context) -> Settings {
     }
 }
 
-fn debuggers(context: &Context) -> Vec<Debugger> {
-    // one of each kind: the newest, which comes last
-    let mut chosen: Vec<Debugger> = Vec::new();
-    for debugger in Debugger::discover(&context.sandbox) {
-        match chosen.iter_mut().find(|known| known.kind == debugger.kind) {
-            Some(known) => *known = debugger,
-            None => chosen.push(debugger),
-        }
-    }
-    chosen
-}
-
 fn check_source(args: &Args, context: &Context, file: &Path) -> anyhow::Result<Report> {
-    let mut program = Program::load(file)?;
-    program.flags.extend(absolute_flags(&args.flags)?);
-    program.arguments = args.arguments.clone();
-    if let Some(input) = &args.stdin {
-        program.stdin = std::fs::read(input)
-            .with_context(|| format!("cannot read standard input from {}", input.display()))?;
-    }
+    let program = args.surroundings.load(file)?;
     let choice = point_choice(args)?;
-    let clang = match &context.config.libclang {
-        Some(path) => Clang::load_from(path)?,
-        None => Clang::find()?,
-    };
-
-    let (found, _) = discover(&context.sandbox, &context.scratch)?;
-    let wanted = if args.compilers.is_empty() {
-        &context.config.compilers
-    } else {
-        &args.compilers
-    };
-    let mut given = Vec::new();
-    for command in wanted {
-        given.push(Compiler::probe(
-            &context.sandbox,
-            &context.scratch,
-            command,
-        )?);
-    }
-    let under_test: Vec<&Compiler> = if given.is_empty() {
-        let c_compiler = |c: &&Compiler| matches!(c.family, Family::Gcc | Family::Clang);
-        found.iter().filter(c_compiler).collect()
-    } else {
-        given.iter().collect()
-    };
-    if under_test.is_empty() {
-        bail!("no C compiler was found; `candor doctor` says how to get one");
-    }
+    let tools = Tools::find(context, &args.compilers)?;
     let levels = levels(args, context);
-    let builds = under_test
-        .iter()
-        .flat_map(|compiler| levels.iter().map(|level| (*compiler, level.clone())))
+    let builds = tools
+        .under_test()?
+        .into_iter()
+        .flat_map(|compiler| levels.iter().map(move |level| (compiler, level.clone())))
         .collect();
-
-    let gate = Gate::find(&found, &context.sandbox, &context.scratch)?.context(
-        "no clang with working sanitizers was found, so programs cannot be judged; \
-         install clang-19 and libclang-rt-19-dev",
-    )?;
-    let workshop = Workshop::new(&context.sandbox, &context.scratch)?;
-    let debuggers = debuggers(context);
-    let tools = Toolset {
-        workshop: &workshop,
-        clang: &clang,
-        compilers: &found,
-        gate,
-        debuggers: &debuggers,
-    };
+    let tools = tools.toolset()?;
     let replay = |compiler: &Compiler, level: &str| replay(args, file, compiler, level);
     let request = Request {
         program: &program,
@@ -221,10 +162,23 @@ fn check_source(args: &Args, context: &Context, file: &Path) -> anyhow::Result<R
     bar.finish_and_clear();
     let report = report?;
     if let Some(directory) = &args.save {
-        let written = candor_check::save::save(&tools, &request, &report, directory)?;
+        let written = candor_check::save::save(&tools, &request, &report, directory, &|finding| {
+            Case::from_finding(&program, finding).to_json()
+        })?;
         for path in written {
             anstream::eprintln!("saved {}", path.display());
         }
+    }
+    if let Some(directory) = &args.html {
+        let wanted = SourceRequest {
+            program: &program,
+            points: request.points.clone(),
+            builds: request.builds.clone(),
+            settings: request.settings.clone(),
+        };
+        let views = truthfulness(&tools, &wanted)?;
+        let index = candor_report::source_site(&views, directory)?;
+        anstream::eprintln!("wrote {}", index.display());
     }
     Ok(report)
 }
@@ -236,15 +190,11 @@ fn check_binaries(
     reference: &Path,
 ) -> anyhow::Result<Report> {
     let debuggers = debuggers(context);
-    let input = match &args.stdin {
-        Some(input) => std::fs::read(input)
-            .with_context(|| format!("cannot read standard input from {}", input.display()))?,
-        None => Vec::new(),
-    };
+    let input = args.surroundings.input()?;
     let request = candor_check::lines::Request {
         binary,
         reference,
-        arguments: &args.arguments,
+        arguments: &args.surroundings.arguments,
         stdin: &input,
         settings: settings(args, context),
         debuggers: &debuggers,
@@ -297,33 +247,6 @@ fn point_choice(args: &Args) -> anyhow::Result<PointChoice> {
     }
 }
 
-/// Compilers run in a scratch directory, so relative directories in flags are made absolute.
-pub fn absolute_flags(flags: &[String]) -> anyhow::Result<Vec<String>> {
-    let here = std::env::current_dir().context("cannot tell the working directory")?;
-    let mut result = Vec::new();
-    let mut path_next = false;
-    for flag in flags {
-        if path_next {
-            result.push(here.join(flag).display().to_string());
-            path_next = false;
-            continue;
-        }
-        let attached = ["-I", "-L"]
-            .iter()
-            .find_map(|prefix| Some((*prefix, flag.strip_prefix(prefix)?)))
-            .filter(|(_, path)| !path.is_empty());
-        match attached {
-            Some((prefix, path)) => result.push(format!("{prefix}{}", here.join(path).display())),
-            None => {
-                path_next = ["-I", "-L", "-isystem", "-iquote", "-include", "-idirafter"]
-                    .contains(&flag.as_str());
-                result.push(flag.clone());
-            }
-        }
-    }
-    Ok(result)
-}
-
 fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String {
     let mut words = vec![
         "candor".to_owned(),
@@ -339,31 +262,8 @@ fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String 
         words.extend(["--points".into(), quote(&args.points)]);
         words.extend(["--seed".into(), args.seed.to_string()]);
     }
-    for argument in &args.arguments {
-        words.extend(["--arg".into(), quote(argument)]);
-    }
-    if let Some(input) = &args.stdin {
-        words.extend(["--stdin".into(), quote(&input.display().to_string())]);
-    }
-    if !args.flags.is_empty() {
-        words.push("--".into());
-        words.extend(args.flags.iter().map(|flag| quote(flag)));
-    }
+    words.extend(args.surroundings.words());
     words.join(" ")
-}
-
-/// A spinner on standard error, for terminals only.
-pub fn progress_bar(quiet: bool) -> ProgressBar {
-    if quiet {
-        return ProgressBar::hidden();
-    }
-    // hidden by itself when standard error is not a terminal
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
 }
 
 fn show(bar: &ProgressBar, progress: &Progress) {

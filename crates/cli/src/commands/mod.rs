@@ -2,5 +2,12 @@
 
 pub mod check;
 pub mod completions;
+pub mod conform;
 pub mod doctor;
+pub mod hunt;
+pub mod isolate;
+mod isolate_files;
 pub mod mutate;
+pub mod prove;
+pub mod reduce;
+pub mod report;

@@ -10,13 +10,14 @@ use candor_mutate::{
     Choice, Profile, Settings, Snippet, Strategy, Variant, Verdict, Workbench, admit, profile,
     save, variant, verify,
 };
-use candor_source::Clang;
 use candor_toolchain::{Program, discover};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::commands::check::{absolute_flags, progress_bar};
 use crate::context::Context;
+use crate::program::Surroundings;
+use crate::progress::progress_bar;
+use crate::tools::libclang;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,21 +84,12 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
 
-    /// An argument for the program; repeat for more
-    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
-    arguments: Vec<String>,
-
-    /// The program's standard input
-    #[arg(long, value_name = "FILE")]
-    stdin: Option<PathBuf>,
-
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Flags for every compiler
-    #[arg(last = true, value_name = "FLAGS")]
-    flags: Vec<String>,
+    #[command(flatten)]
+    surroundings: Surroundings,
 }
 
 /// A variant with its text and, when asked for, the verdict.
@@ -137,10 +129,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         .or(context.config.timeout)
         .unwrap_or(Duration::from_secs(5));
 
-    let clang = match &context.config.libclang {
-        Some(path) => Clang::load_from(path)?,
-        None => Clang::find()?,
-    };
+    let clang = libclang(&context)?;
     let (found, _) = discover(&context.sandbox, &context.scratch)?;
     let bench = Workbench::new(&context.sandbox, &context.scratch, &clang, &found)?;
     let settings = Settings {
@@ -169,6 +158,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         bar.set_message(format!("variant {number} of {}", args.count));
         let mut variant = variant(&program, &profile, &choice, number);
         variant.stdin = args
+            .surroundings
             .stdin
             .as_deref()
             .and_then(|path| std::path::absolute(path).ok());
@@ -219,16 +209,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn load(args: &Args, file: &Path) -> anyhow::Result<Program> {
-    let mut program = Program::load(file)?;
+    let mut program = args.surroundings.load(file)?;
     // Records must be replayable from anywhere.
     program.path = std::path::absolute(file)
         .with_context(|| format!("cannot make {} absolute", file.display()))?;
-    program.flags.extend(absolute_flags(&args.flags)?);
-    program.arguments.clone_from(&args.arguments);
-    if let Some(input) = &args.stdin {
-        program.stdin = std::fs::read(input)
-            .with_context(|| format!("cannot read standard input from {}", input.display()))?;
-    }
     Ok(program)
 }
 

@@ -175,5 +175,5 @@ pub fn index(site: &Site, expression: &str) -> usize {
 }
 
 pub fn leaf<'a>(site: &'a Site, expression: &str) -> &'a Leaf {
-    &site.leaves()[index(site, expression)]
+    site.leaves().get(index(site, expression)).unwrap()
 }

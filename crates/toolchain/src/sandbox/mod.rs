@@ -9,6 +9,7 @@ mod capabilities;
 mod child;
 mod limits;
 mod pump;
+mod session;
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 pub use capabilities::Capabilities;
 pub use child::ChildSetup;
 pub use limits::{Bound, Ending, Finished, Limits};
+pub use session::Session;
 
 use crate::Error;
 use child::{Plan, Report};
@@ -215,6 +217,38 @@ impl Sandbox {
 
     /// Runs `job` to its end or to the first bound it meets.
     pub fn run(&self, job: &Job, limits: &Limits) -> Result<Finished, Error> {
+        let Started {
+            tree,
+            pipes,
+            at,
+            program,
+        } = self.start(job, limits)?;
+        let result = pump::pump(
+            pipes,
+            &job.stdin,
+            limits,
+            at,
+            || tree.kill(),
+            || self.interrupted(),
+        );
+        let usage = tree.reap();
+        let mut pumped = result.map_err(system)?;
+        if pumped.interrupted {
+            return Err(Error::Interrupted);
+        }
+        // A tree that was killed could not report; what it used is known all the same.
+        pumped.report.get_or_insert(usage);
+        conclude(pumped, limits, at.elapsed(), &program)
+    }
+
+    /// Starts `job` and keeps it, to be asked and answered line by line. Its `stdin` bytes are not sent.
+    pub fn session(&self, job: &Job, limits: &Limits) -> Result<Session, Error> {
+        let started = self.start(job, limits)?;
+        Session::new(self.clone(), started, limits.output)
+    }
+
+    /// Prepares everything and clones.
+    fn start(&self, job: &Job, limits: &Limits) -> Result<Started, Error> {
         if self.interrupted() {
             return Err(Error::Interrupted);
         }
@@ -222,11 +256,6 @@ impl Sandbox {
         let setup = self.setup(job, limits, job.no_aslr)?;
         let strings = Strings::new(&program, job)?;
         let directory = c_string(job.directory.as_os_str())?;
-
-        let system = |source| Error::System {
-            doing: "start a sandboxed process",
-            source,
-        };
         let (stdin_read, stdin_write) = pump::pipe().map_err(system)?;
         let (stdout_read, stdout_write) = pump::pipe().map_err(system)?;
         let (stderr_read, stderr_write) = pump::pipe().map_err(system)?;
@@ -275,28 +304,33 @@ impl Sandbox {
         }
         let tree = Tree { pid, own_pids };
         drop((stdin_read, stdout_write, stderr_write, report_write));
-        let result = pump::pump(
-            pump::Pipes {
+        Ok(Started {
+            tree,
+            pipes: pump::Pipes {
                 stdin: stdin_write,
                 stdout: stdout_read,
                 stderr: stderr_read,
                 report: report_read,
             },
-            &job.stdin,
-            limits,
-            started,
-            || tree.kill(),
-            || self.interrupted(),
-        );
-        let usage = tree.reap();
-        let mut pumped = result.map_err(system)?;
-        if pumped.interrupted {
-            return Err(Error::Interrupted);
-        }
-        // A tree that was killed could not report; what it used is known all the same.
-        pumped.report.get_or_insert(usage);
-        conclude(pumped, limits, started.elapsed(), &program)
+            at: started,
+            program,
+        })
     }
+}
+
+fn system(source: io::Error) -> Error {
+    Error::System {
+        doing: "start a sandboxed process",
+        source,
+    }
+}
+
+/// A process tree that runs, with our ends of its pipes.
+struct Started {
+    tree: Tree,
+    pipes: pump::Pipes,
+    at: Instant,
+    program: PathBuf,
 }
 
 /// The process tree of a run, from outside.

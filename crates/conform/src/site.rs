@@ -1,0 +1,366 @@
+//! Verdicts gathered by *site*: one place in a pass's source.
+//!
+//! A stack's innermost frames are IR infrastructure (constructors, IRBuilder); the first one outside is
+//! the pass. For what the pass made and then moved to where it should not keep its location, the site
+//! is the move.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use candor_llvm::attribute::{Frame, Names, SourceLine};
+use candor_llvm::{Library, SelfCheck, Svma};
+
+use crate::filters::Class;
+use crate::input::Test;
+use crate::pipeline::{base, passes};
+use crate::session::Outcome;
+use crate::update::{Origin, Required, Rule, Update};
+use crate::verdict::{Confidence, Removed, Settings, Verdict, verdict};
+
+/// The input that shows a site best: the smallest.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Example {
+    /// Which test, by number in the list given.
+    pub test: usize,
+    /// Its name.
+    pub name: String,
+    /// Its pipeline.
+    pub pipeline: String,
+    /// The destination.
+    pub update: Update,
+    /// What is wrong with it.
+    pub verdict: Verdict,
+}
+
+/// One place in a pass that handles locations wrongly.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Site {
+    /// The return address in the library's file.
+    pub address: Svma,
+    /// Function and offset.
+    pub frame: Frame,
+    /// The inline stack there, if lines are known.
+    pub lines: Vec<SourceLine>,
+    /// The passes that were run.
+    pub passes: BTreeSet<String>,
+    /// What kind of error.
+    pub class: Class,
+    /// What the location should undergo.
+    pub required: Option<Required>,
+    /// The rules whose sources decided.
+    pub rules: BTreeSet<Rule>,
+    /// The highest of its verdicts.
+    pub confidence: Confidence,
+    /// Why that sure.
+    pub reason: String,
+    /// Opcodes of the destinations.
+    pub opcodes: BTreeSet<String>,
+    /// How many destinations.
+    pub updates: usize,
+    /// How many tests show it.
+    pub tests: usize,
+    /// The smallest input that shows it.
+    pub example: Example,
+}
+
+impl Site {
+    /// `TailRecursionElimination.cpp:759`, else function and offset.
+    pub fn place(&self) -> String {
+        match self.line() {
+            Some(line) if line.line > 0 => format!("{}:{}", line.file, line.line),
+            _ => self.frame.describe(),
+        }
+    }
+
+    /// The innermost line in a source file of LLVM's (not in a header).
+    pub fn line(&self) -> Option<&SourceLine> {
+        self.lines.iter().find(|line| line.file.ends_with(".cpp"))
+    }
+
+    /// What stays the same from version to version: function, opcode and class.
+    pub fn key(&self) -> (String, String, Class) {
+        let function = match &self.frame.name {
+            Some(name) => name.plain.clone(),
+            None => self.frame.describe(),
+        };
+        let opcodes: Vec<&str> = self.opcodes.iter().map(String::as_str).collect();
+        (function, opcodes.join("/"), self.class)
+    }
+}
+
+/// What happened to all tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Tally {
+    /// Judged.
+    pub judged: usize,
+    /// Refused, crashed, looped, by test name with the reason.
+    pub not_judged: Vec<(String, String)>,
+    /// Destinations.
+    pub destinations: usize,
+    /// Whether every instruction was accounted for.
+    pub check: SelfCheck,
+    /// What filters removed.
+    pub removed: Removed,
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Findings {
+    /// Sites, the surest first.
+    pub sites: Vec<Site>,
+    /// All tests.
+    pub tally: Tally,
+}
+
+/// Gathers the verdicts on all outcomes.
+pub fn findings(
+    library: &Library,
+    names: &Names,
+    tests: &[Test],
+    outcomes: &[Outcome],
+    settings: &Settings,
+) -> Findings {
+    let mut frames = Frames {
+        library,
+        names,
+        known: BTreeMap::new(),
+    };
+    let mut tally = Tally::default();
+    let mut groups: BTreeMap<(Svma, Class, Option<Required>), Group> = BTreeMap::new();
+    for (number, (test, outcome)) in tests.iter().zip(outcomes).enumerate() {
+        let judgement = match outcome {
+            Outcome::Judged(judgement) => judgement,
+            Outcome::Refused(refusal) => {
+                tally.not_judged.push((test.name(), refusal.to_string()));
+                continue;
+            }
+            Outcome::Ended(ending) => {
+                tally.not_judged.push((test.name(), describe(ending)));
+                continue;
+            }
+            Outcome::NotRun => continue,
+        };
+        tally.judged += 1;
+        tally.destinations += judgement.destinations;
+        tally.check += judgement.check;
+        for update in &judgement.updates {
+            let callers = frames.callers(&update.stack);
+            let pipeline = &test.run.pipeline;
+            let Some(verdict) = verdict(update, settings, pipeline, &callers, &mut tally.removed)
+            else {
+                continue;
+            };
+            let stack = match verdict.class == Class::ShouldDrop
+                && update.origin != Origin::Moved
+                && !update.move_stack.is_empty()
+            {
+                true => &update.move_stack,
+                false => &update.stack,
+            };
+            let Some(frame) = frames.pass_frame(stack) else {
+                continue;
+            };
+            let key = (frame.address, verdict.class, verdict.required);
+            groups
+                .entry(key)
+                .or_insert_with(|| Group::new(frame))
+                .add(number, test, update, verdict);
+        }
+    }
+    let mut sites: Vec<Site> = groups
+        .into_iter()
+        .filter_map(|((_, class, required), group)| group.site(class, required))
+        .collect();
+    sites.sort_by(|a, b| {
+        (b.confidence, b.tests, a.address).cmp(&(a.confidence, a.tests, b.address))
+    });
+    Findings { sites, tally }
+}
+
+/// A sentence on how a run ended.
+fn describe(ending: &candor_llvm::Ending) -> String {
+    use candor_llvm::Ending;
+    let first = |output: &str| output.lines().next().unwrap_or_default().to_owned();
+    match ending {
+        Ending::Answered { .. } => "it answered".to_owned(),
+        Ending::Exited { status, output } => {
+            format!(
+                "the library ended the process with status {status}: {}",
+                first(output)
+            )
+        }
+        Ending::Crashed { signal, output } => {
+            format!("the pass crashed ({signal}): {}", first(output))
+        }
+        Ending::TimedOut { seconds } => format!("the pass took longer than {seconds} s"),
+        Ending::OutOfMemory { bytes } => {
+            format!("the pass wanted more than {} MiB of memory", bytes >> 20)
+        }
+    }
+}
+
+/// Verdicts of one site.
+struct Group {
+    frame: Frame,
+    passes: BTreeSet<String>,
+    rules: BTreeSet<Rule>,
+    opcodes: BTreeSet<String>,
+    tests: BTreeSet<usize>,
+    updates: usize,
+    best: Option<(Confidence, String)>,
+    example: Option<(usize, Example)>,
+}
+
+impl Group {
+    fn new(frame: Frame) -> Self {
+        Group {
+            frame,
+            passes: BTreeSet::new(),
+            rules: BTreeSet::new(),
+            opcodes: BTreeSet::new(),
+            tests: BTreeSet::new(),
+            updates: 0,
+            best: None,
+            example: None,
+        }
+    }
+
+    fn add(&mut self, number: usize, test: &Test, update: &Update, verdict: Verdict) {
+        let pipeline = &test.run.pipeline;
+        self.passes
+            .extend(passes(pipeline).iter().map(|pass| base(pass).to_owned()));
+        self.rules.insert(verdict.rule);
+        self.opcodes.insert(update.opcode.name().to_owned());
+        self.tests.insert(number);
+        self.updates += 1;
+        if self
+            .best
+            .as_ref()
+            .is_none_or(|(best, _)| verdict.confidence > *best)
+        {
+            self.best = Some((verdict.confidence, verdict.reason.clone()));
+        }
+        let size = test.run.input.len();
+        if self.example.as_ref().is_none_or(|(best, _)| size < *best) {
+            let example = Example {
+                test: number,
+                name: test.name(),
+                pipeline: pipeline.clone(),
+                update: update.clone(),
+                verdict,
+            };
+            self.example = Some((size, example));
+        }
+    }
+
+    fn site(self, class: Class, required: Option<Required>) -> Option<Site> {
+        let (confidence, reason) = self.best?;
+        let (_, example) = self.example?;
+        Some(Site {
+            address: self.frame.address,
+            frame: self.frame,
+            lines: Vec::new(),
+            passes: self.passes,
+            class,
+            required,
+            rules: self.rules,
+            confidence,
+            reason,
+            opcodes: self.opcodes,
+            updates: self.updates,
+            tests: self.tests.len(),
+            example,
+        })
+    }
+}
+
+/// Names addresses, each once.
+struct Frames<'a> {
+    library: &'a Library,
+    names: &'a Names,
+    known: BTreeMap<Svma, Frame>,
+}
+
+impl Frames<'_> {
+    fn frame(&mut self, address: Svma) -> &Frame {
+        let (library, names) = (self.library, self.names);
+        self.known
+            .entry(address)
+            .or_insert_with(|| names.frame(library, address))
+    }
+
+    fn callers(&mut self, stack: &[Svma]) -> Vec<String> {
+        stack
+            .iter()
+            .take(8)
+            .map(|address| {
+                let name = &self.frame(*address).name;
+                name.as_ref()
+                    .map_or_else(String::new, |name| name.plain.clone())
+            })
+            .collect()
+    }
+
+    /// The innermost frame of the library that is not IR infrastructure.
+    fn pass_frame(&mut self, stack: &[Svma]) -> Option<Frame> {
+        let inside: Vec<Svma> = stack
+            .iter()
+            .copied()
+            .filter(|address| self.library.elf.contains(*address))
+            .collect();
+        for address in &inside {
+            let complete = self.names.complete;
+            let frame = self.frame(*address);
+            if !is_infrastructure(frame, complete) {
+                return Some(frame.clone());
+            }
+        }
+        inside.first().map(|address| self.frame(*address).clone())
+    }
+}
+
+/// Whether a frame belongs to the IR library itself: `lib/IR`, and the inline functions of its headers
+/// (constructors, `Create`, IRBuilder, folders), which every object has a copy of.
+fn is_infrastructure(frame: &Frame, complete: bool) -> bool {
+    const HEADS: [&str; 14] = [
+        "Instruction::",
+        "BinaryOperator::",
+        "UnaryOperator::",
+        "CastInst::",
+        "PHINode::",
+        "BasicBlock::",
+        "Value::",
+        "User::",
+        "SymbolTableListTraits",
+        "iplist",
+        "simple_ilist",
+        "DebugLoc",
+        "TrackingMDRef",
+        "MetadataTracking",
+    ];
+    const PARTS: [&str; 6] = [
+        "IRBuilder",
+        "Folder::",
+        "Inst::Create",
+        "Inst::clone",
+        "TargetFolder",
+        "ilist",
+    ];
+    let Some(name) = &frame.name else {
+        // Every function is named when archives are there, but for inline ones too short to place.
+        return complete;
+    };
+    if name.part == "Core" {
+        return true;
+    }
+    if name.file.is_some() && !name.part.is_empty() {
+        return false;
+    }
+    let plain = &name.plain;
+    let constructor = plain
+        .rsplit("::")
+        .nth(1)
+        .is_some_and(|class| class.ends_with("Inst") || class.ends_with("Instruction"));
+    constructor
+        || HEADS.iter().any(|head| plain.starts_with(head))
+        || PARTS.iter().any(|part| plain.contains(part))
+}

@@ -1,0 +1,308 @@
+//! A prepared coverage compiler: compiles a program and says what of itself it executed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use candor_toolchain::{
+    Compiler, Ending, Family, Finished, Job, Limits, Program, Sandbox, Scratch,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::files::{read, read_text, write};
+use crate::import::gcov_json;
+use crate::map::Roots;
+use crate::{Cover, Error, Map};
+
+/// The present schema of [`Manifest`].
+pub const SCHEMA: u32 = 1;
+
+/// Files of a prepared directory.
+pub(crate) const MANIFEST: &str = "coverage.json";
+pub(crate) const BLOCKS: &str = "blocks.bin";
+pub(crate) const MAP: &str = "map.txt";
+pub(crate) const SUITE: &str = "suite";
+
+/// How a compiler records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "records")]
+pub enum Kind {
+    /// candor's run-time: one bitmap per compilation.
+    TracePc,
+    /// gcov's counters, one file per object; slow, for compilers that exist already.
+    Gcov {
+        /// The compiler's command.
+        command: String,
+        /// The gcov that fits the compiler it was built with.
+        gcov: String,
+    },
+}
+
+/// What a prepared directory says about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`SCHEMA`] when it was written.
+    pub schema: u32,
+    /// How it records.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// Whose compiler: `gcc`, `tcc`.
+    pub family: String,
+    /// Its release.
+    pub version: String,
+    /// Where its source files are.
+    pub roots: Roots,
+    /// Blocks that are recorded; 0 for gcov, where they are not known beforehand.
+    pub blocks: usize,
+}
+
+/// How a compilation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compiled {
+    /// Without complaint.
+    Well,
+    /// With an error, or not in time.
+    Not(String),
+    /// The compiler crashed.
+    Crashed(String),
+}
+
+/// A compilation and what it reached.
+#[derive(Clone, Debug)]
+pub struct Covered {
+    /// How it ended.
+    pub compiled: Compiled,
+    /// What it reached.
+    pub cover: Cover,
+    /// CPU time it took, recording included.
+    pub cpu: Duration,
+}
+
+/// A prepared coverage compiler.
+#[derive(Debug)]
+pub struct CoverageCompiler {
+    directory: PathBuf,
+    manifest: Manifest,
+    /// gcov's map grows with every compilation.
+    map: RwLock<Map>,
+}
+
+impl CoverageCompiler {
+    /// Opens what `--prepare` left in `directory`.
+    pub fn open(directory: &Path) -> Result<Self, Error> {
+        let directory = crate::files::absolute(directory)?;
+        let refuse = |reason: String| Error::NotPrepared {
+            directory: directory.clone(),
+            reason,
+        };
+        let path = directory.join(MANIFEST);
+        if !path.exists() {
+            return Err(refuse(
+                match directory.join(crate::prepare::BEGUN).exists() {
+                    true => {
+                        "its preparation was not finished; the same command goes on with it".into()
+                    }
+                    false => format!("there is no {MANIFEST}"),
+                },
+            ));
+        }
+        let manifest: Manifest = serde_json::from_str(&read_text(&path)?)
+            .map_err(|error| refuse(format!("{MANIFEST} cannot be read ({error})")))?;
+        if manifest.schema > SCHEMA {
+            return Err(refuse(format!("{MANIFEST} is of a newer candor")));
+        }
+        let map = match manifest.kind {
+            Kind::TracePc => Map::load(&directory.join(MAP))?,
+            Kind::Gcov { .. } => Map::default(),
+        };
+        Ok(CoverageCompiler {
+            directory,
+            manifest,
+            map: RwLock::new(map),
+        })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What it is.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Its statements.
+    pub fn map(&self) -> RwLockReadGuard<'_, Map> {
+        self.map.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Programs of the developers' test suite that `--prepare` chose, by name.
+    pub fn suite(&self) -> Result<Vec<Program>, Error> {
+        let folder = self.directory.join(SUITE);
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+            .collect();
+        paths.sort();
+        let program = |path: PathBuf| {
+            Ok(Program {
+                text: read_text(&path)?,
+                flags: vec!["-w".into()],
+                path,
+                arguments: Vec::new(),
+                stdin: Vec::new(),
+            })
+        };
+        paths.into_iter().map(program).collect()
+    }
+
+    /// Refuses to speak for another compiler than `compiler`.
+    pub fn check(&self, compiler: &Compiler) -> Result<(), Error> {
+        let family = compiler.family.to_string();
+        let version = compiler.version.to_string();
+        if (family.as_str(), version.as_str()) == (&self.manifest.family, &self.manifest.version) {
+            return Ok(());
+        }
+        Err(Error::OtherCompiler {
+            directory: self.directory.clone(),
+            have: format!("{} {}", self.manifest.family, self.manifest.version),
+            wanted: format!("{family} {version}"),
+        })
+    }
+
+    /// Compiles `program` with `flags` added to its own. `stock` is the compiler under test: gcc's
+    /// driver finds the recording cc1 by `-B`; others are called themselves.
+    pub fn compile(
+        &self,
+        sandbox: &Sandbox,
+        scratch: &Scratch,
+        stock: &Compiler,
+        program: &Program,
+        flags: &[String],
+        time: Duration,
+    ) -> Result<Covered, Error> {
+        let directory = scratch.job()?;
+        let name = program.file_name();
+        directory.write(&name, &program.text)?;
+        let bitmap = directory.path().join("coverage.bin");
+        let job = self
+            .job(stock, directory.path())
+            .args(flags.iter().cloned())
+            .args(
+                program
+                    .flags
+                    .iter()
+                    .filter(|flag| !flag.starts_with("-l"))
+                    .cloned(),
+            )
+            .args(["-c", "-o", "program.o", name.as_str()])
+            .env("CANDOR_COVERAGE_OUT", &bitmap)
+            .env("CANDOR_COVERAGE_BLOCKS", self.directory.join(BLOCKS))
+            .env("GCOV_PREFIX", directory.path().join("gcov"));
+        let limits = Limits {
+            cpu: time,
+            ..Limits::compiler()
+        };
+        let finished = sandbox.run(&job, &limits)?;
+        let cover = match &self.manifest.kind {
+            Kind::TracePc if bitmap.exists() => self.map().cover(&read(&bitmap)?)?,
+            Kind::TracePc => Cover::default(),
+            Kind::Gcov { gcov, .. } => self.counters(sandbox, gcov, directory.path())?,
+        };
+        Ok(Covered {
+            compiled: outcome(&finished),
+            cover,
+            cpu: finished.cpu,
+        })
+    }
+
+    fn job(&self, stock: &Compiler, directory: &Path) -> Job {
+        let here = format!("{}/", self.directory.display());
+        match (&self.manifest.kind, stock.family) {
+            (Kind::TracePc, Family::Tcc) => {
+                Job::new(self.directory.join("tcc"), directory).args(["-B".to_owned() + &here])
+            }
+            // -pipe is left out: with it the driver starts the assembler whatever becomes of cc1.
+            (Kind::TracePc, _) => stock.job(directory).arg("-B").arg(here),
+            (Kind::Gcov { command, .. }, _) => {
+                let mut words = command.split_whitespace();
+                Job::new(words.next().unwrap_or_default(), directory).args(words)
+            }
+        }
+    }
+
+    /// Lets gcov read the counters of one compilation.
+    fn counters(&self, sandbox: &Sandbox, gcov: &str, directory: &Path) -> Result<Cover, Error> {
+        let folder = directory.join("gcov");
+        let mut data = Vec::new();
+        collect(&folder, &mut data);
+        data.sort();
+        for counters in &data {
+            // gcov looks for the notes beside the counters; the build has them at the path below.
+            let Ok(below) = counters.strip_prefix(&folder) else {
+                continue;
+            };
+            let notes = Path::new("/").join(below).with_extension("gcno");
+            let beside = counters.with_extension("gcno");
+            std::fs::copy(&notes, &beside)
+                .map_err(|source| candor_toolchain::Error::file("copy", &notes, source))?;
+        }
+        if data.is_empty() {
+            return Ok(Cover::default());
+        }
+        let job = Job::new(gcov, directory)
+            .args(["--json-format", "--stdout"])
+            .args(data.iter().map(|path| path.as_os_str()));
+        let limits = Limits {
+            output: 256 << 20,
+            ..Limits::compiler()
+        };
+        let printed = sandbox.run(&job, &limits)?;
+        let executed = gcov_json(Path::new("gcov's output"), &printed.stdout_text())?;
+        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        let numbers = executed.iter().filter_map(|one| {
+            let file = self.manifest.roots.name(&one.file)?;
+            Some(map.number(&file, one.line, &one.function))
+        });
+        Ok(numbers.collect())
+    }
+
+    /// Writes the manifest: the last step of a preparation.
+    pub(crate) fn announce(directory: &Path, manifest: &Manifest) -> Result<(), Error> {
+        // Plain data with string keys: this cannot fail.
+        let text = serde_json::to_string_pretty(manifest).unwrap_or_default() + "\n";
+        write(&directory.join(MANIFEST), text.as_bytes())
+    }
+}
+
+fn outcome(finished: &Finished) -> Compiled {
+    let text = finished.stderr_text();
+    match finished.ending {
+        Ending::Exited(0) => Compiled::Well,
+        ending => match candor_toolchain::build::crash_site(&text, ending) {
+            Some(site) if !ending.timed_out() => Compiled::Crashed(site),
+            _ => Compiled::Not(match finished.ending {
+                Ending::Exited(_) => candor_toolchain::build::first_error(&text).to_owned(),
+                other => other.to_string(),
+            }),
+        },
+    }
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "gcda")
+        {
+            found.push(path);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The debug information does not tell the truth.
+//!
+//! # What it checks
+//! `candor check` on every optimised build of the matrix: what a debugger shows is what the variable holds.
+//!
+//! # Why
+//! Released compilers are wrong here in about one Csmith program of four, where wrong code is found once in months.
+//!
+//! # False alarms
+//! Check confirms with print statements and a real debugger; a variant is shown to the sanitizers first. Findings on
+//! one variable by compilers of one family are one finding, with the builds that show it.
+//!
+//! # Source
+//! Paper 000.
+
+use std::collections::BTreeMap;
+
+use candor_check::{Finding, Kind, PointChoice, Request, Settings, check};
+use candor_predicate::Case;
+use candor_store::Metric;
+use candor_toolchain::{Compiler, GateVerdict};
+
+use super::{Discovery, Oracle, Trial, Verdicts};
+use crate::Error;
+use crate::tally::Portion;
+
+pub(super) fn judge(
+    trial: &Trial<'_>,
+    portion: &mut Portion,
+    verdicts: &mut Verdicts,
+) -> Result<(), Error> {
+    let mut builds: Vec<(&Compiler, String)> = Vec::new();
+    for target in &trial.bench.targets {
+        for level in trial.settings.levels.iter().filter(|level| *level != "-O0") {
+            builds.push((target.compiler, level.clone()));
+        }
+    }
+    if builds.is_empty() {
+        return Ok(());
+    }
+    let replay =
+        |compiler: &Compiler, level: &str| trial.replay(&compiler.name, level, Oracle::Debug);
+    let request = Request {
+        program: trial.program,
+        points: PointChoice::All,
+        builds,
+        settings: Settings {
+            time: trial.settings.run_time(),
+            jobs: 1,
+            judged: true,
+            ..Settings::default()
+        },
+        replay: &replay,
+    };
+    let report = match check(&trial.bench.tools, &request, &|_| {}) {
+        Ok(report) => report,
+        // No use to this oracle; others may still have a use for it.
+        Err(candor_check::Error::Unfit { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    for row in &report.summary {
+        portion.add(Metric::Builds, &row.compiler, 1);
+        if row.note.is_none() {
+            let counts = &row.counts;
+            portion.add(Metric::Checks, &row.compiler, 1);
+            let values = counts.equal + counts.optimised_out + counts.wrong + counts.ill_formed;
+            portion.add(Metric::Values, &row.compiler, values);
+        }
+    }
+    for undecided in &report.undecided {
+        verdicts.undecided.push(format!(
+            "{} {} shows `{}` wrong at line {}: {}",
+            undecided.compiler,
+            undecided.level,
+            undecided.variable,
+            undecided.line,
+            undecided.reason
+        ));
+    }
+    if report.findings.is_empty() {
+        return Ok(());
+    }
+    if trial.variant.is_some() {
+        let gate = &trial.bench.tools.gate;
+        let verdict = gate.judge(trial.program, trial.settings.run_time())?;
+        if !matches!(verdict, GateVerdict::Clean { .. }) {
+            verdicts.undecided.push(format!(
+                "findings on a variant that the sanitizers do not pass: {verdict:?}"
+            ));
+            return Ok(());
+        }
+    }
+    for group in grouped(trial, &report.findings).into_values() {
+        verdicts.discoveries.extend(discovery(trial, &group));
+    }
+    Ok(())
+}
+
+/// The variable without its path: which of its parts is wrong differs from build to build.
+fn root(finding: &Finding) -> &str {
+    let name = finding.variable.split(['.', '[']).next();
+    name.unwrap_or(&finding.variable)
+}
+
+/// Findings on one variable by compilers of one family.
+type Key = (Kind, String, Option<String>, String, u32);
+
+fn grouped<'f>(trial: &Trial<'_>, findings: &'f [Finding]) -> BTreeMap<Key, Vec<&'f Finding>> {
+    let mut groups: BTreeMap<Key, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        let key = (
+            finding.kind,
+            finding.signature.family.clone(),
+            finding.function.clone(),
+            root(finding).to_owned(),
+            finding.declared,
+        );
+        groups.entry(key).or_default().push(finding);
+    }
+    // The newest compiler's lowest level stands for the others.
+    let place = |finding: &Finding| {
+        let target =
+            |compiler: &&crate::bench::Target<'_>| compiler.compiler.name == finding.compiler;
+        let version = trial.bench.targets.iter().find(target);
+        let version = version.map(|target| target.compiler.version);
+        let level = trial
+            .settings
+            .levels
+            .iter()
+            .position(|l| *l == finding.level);
+        (std::cmp::Reverse(version), level, finding.line)
+    };
+    for group in groups.values_mut() {
+        group.sort_by_key(|finding| place(finding));
+    }
+    groups
+}
+
+fn discovery(trial: &Trial<'_>, group: &[&Finding]) -> Option<Discovery> {
+    let first = group.first()?;
+    let mut affected: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for finding in group {
+        let levels = affected.entry(finding.compiler.clone()).or_default();
+        if !levels.contains(&finding.level) {
+            levels.push(finding.level.clone());
+        }
+    }
+    for levels in affected.values_mut() {
+        levels.sort_by_key(|level| trial.settings.levels.iter().position(|l| l == level));
+    }
+    let mut case = Case::from_finding(trial.program, first);
+    case.variant = trial.sidecar();
+    let whose = match &first.function {
+        Some(function) => format!("`{}` in {function}", first.variable),
+        None => format!("the global `{}`", first.variable),
+    };
+    let title = match first.kind {
+        Kind::WrongValue | Kind::WriteOnlyStatic | Kind::DebuggerDisagrees => format!(
+            "{} {}: {whose} is {}, shown as {} (line {})",
+            first.compiler, first.level, first.expected, first.shown, first.line
+        ),
+        Kind::IllFormedLocation => format!(
+            "{} {}: the location of {whose} is ill-formed (line {})",
+            first.compiler, first.level, first.line
+        ),
+        Kind::DebuggerCrash => format!(
+            "{} {}: a debugger fails on {whose} (line {})",
+            first.compiler, first.level, first.line
+        ),
+    };
+    Some(Discovery {
+        kind: first.kind.to_string(),
+        signature: first.signature.to_string(),
+        title,
+        priority: match first.kind {
+            Kind::WrongValue => 50,
+            Kind::IllFormedLocation => 45,
+            Kind::DebuggerCrash => 30,
+            Kind::WriteOnlyStatic => 20,
+            Kind::DebuggerDisagrees => 10,
+        },
+        subject: format!(
+            "{} {} {}",
+            first.function.as_deref().unwrap_or_default(),
+            root(first),
+            first.declared
+        ),
+        case,
+        affected,
+    })
+}

@@ -1,0 +1,39 @@
+//! Proves every function of a source in an object and prints a line per function: for looking at many at once.
+//!
+//! `cargo run --release -p candor-prove --example kernels -- SOURCE OBJECT [FUNCTION...]`
+use std::path::PathBuf;
+
+use candor_prove::image::Image;
+use candor_prove::{Outcome, Prover, Settings, source_ir};
+use candor_toolchain::{Sandbox, Scratch};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let source = PathBuf::from(arguments.next().ok_or("give a source")?);
+    let object = PathBuf::from(arguments.next().ok_or("give an object")?);
+    let wanted: Vec<String> = arguments.collect();
+    let sandbox = Sandbox::detect();
+    let scratch = Scratch::new()?;
+    let module = source_ir(&sandbox, &scratch, &source, &[])?;
+    let image = Image::load(&object)?;
+    let prover = Prover::new(&sandbox, &scratch, Settings::default());
+    for (name, _) in &module.functions {
+        if !wanted.is_empty() && !wanted.contains(name) {
+            continue;
+        }
+        let verdict = prover.prove(&image, &module, name)?;
+        let (word, detail) = match &verdict.outcome {
+            Outcome::Proved(proof) => (
+                "proved",
+                format!("{} rounds, {} tried", proof.rounds, proof.tried),
+            ),
+            Outcome::Different(difference) => ("DIFFERENT", difference.what.clone()),
+            Outcome::Undecided(reason) => ("undecided", reason.clone()),
+        };
+        println!(
+            "{name:12} {word:10} {:6.2} s {:5} queries {:6.2} s solver  {detail}",
+            verdict.seconds, verdict.queries, verdict.solver_seconds
+        );
+    }
+    Ok(())
+}

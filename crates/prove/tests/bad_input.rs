@@ -1,0 +1,133 @@
+//! Bad input: each a clear verdict or error, never a panic, never a proof.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::PathBuf;
+
+use candor_prove::image::Image;
+use candor_prove::{Error, Outcome, Prover, Settings, SolverSettings, source_ir};
+use common::Bench;
+
+const SUM: &str =
+    "int a[100];\nint f(void) { int s = 0; for (int i = 0; i < 100; i++) s += a[i]; return s; }\n";
+
+/// The reason why `f` of a source is undecided in an object built from (possibly another) source.
+fn reason(bench: &Bench, source: &str, built: &str, flags: &[&str]) -> String {
+    let module = bench.ir(&bench.source("asked.c", source), &[]);
+    let image = bench.object("gcc-12", flags, &bench.source("built.c", built), "built.o");
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, Settings::default());
+    match prover.prove(&image, &module, "f").unwrap().outcome {
+        Outcome::Undecided(reason) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_cannot_be_proved_says_why() {
+    let bench = Bench::new();
+    let other = "static int f(void) { return 1; } int g(void) { return f(); }";
+    let why = reason(&bench, SUM, other, &["-O2"]);
+    assert!(why.contains("holds no function `f`"), "{why}");
+    let smaller = SUM.replace("100", "50");
+    let why = reason(&bench, SUM, &smaller, &["-O2"]);
+    assert!(why.contains("do not belong together"), "{why}");
+    let float = "double f(double x) { return x + 1; }";
+    let why = reason(&bench, float, float, &["-O2"]);
+    assert!(why.contains("floating-point"), "{why}");
+    let local = "int g(int *); int f(void) { int x = 1; return g(&x); }";
+    let why = reason(&bench, local, local, &["-O2"]);
+    assert!(why.contains("address of a local"), "{why}");
+    let volatile = "volatile int v; int f(void) { return v; }";
+    let why = reason(&bench, volatile, volatile, &["-O2"]);
+    assert!(why.contains("volatile"), "{why}");
+    let exotic =
+        "int f(int x) { int r; __asm__(\"bsr %1, %0\" : \"=r\"(r) : \"r\"(x)); return r; }";
+    let plain = "int f(int x) { return x; }";
+    let why = reason(&bench, plain, exotic, &["-O2"]);
+    assert!(why.contains("bsr"), "{why}");
+}
+
+#[test]
+fn files_that_are_no_programs_are_refused() {
+    let bench = Bench::new();
+    let text = bench.source("text.o", "not an object\n");
+    assert!(matches!(Image::load(&text), Err(Error::NotAnImage { .. })));
+    assert!(matches!(
+        Image::load(&PathBuf::from("/nowhere/at/all.o")),
+        Err(Error::File { .. })
+    ));
+    let source = bench.source("sum.c", SUM);
+    let small = bench.build("gcc-12", &["-c", "-m32"], &source, "small.o");
+    assert!(matches!(Image::load(&small), Err(Error::NotAnImage { .. })));
+    let wrong = bench.source("wrong.c", "int f(void) { return }");
+    let refused = source_ir(&bench.sandbox, &bench.scratch, &wrong, &[]);
+    assert!(matches!(refused, Err(Error::Source { .. })));
+}
+
+#[test]
+fn an_object_that_lies_is_no_panic() {
+    let bench = Bench::new();
+    let source = bench.source("sum.c", SUM);
+    let path = bench.build("gcc-12", &["-c", "-O2"], &source, "sum.o");
+    let module = bench.ir(&source, &[]);
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, Settings::default());
+    let bytes = std::fs::read(&path).unwrap();
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut read = 0;
+    for _ in 0..60 {
+        let mut lying = bytes.clone();
+        // headers and tables are behind the code
+        for _ in 0..4 {
+            let at = random.usize(0..lying.len());
+            lying[at] = random.u8(..);
+        }
+        let file = bench.scratch.path().join("lying.o");
+        std::fs::write(&file, &lying).unwrap();
+        if let Ok(image) = Image::load(&file) {
+            read += 1;
+            let _ = prover.prove(&image, &module, "f").unwrap();
+        }
+    }
+    assert!(
+        read > 10,
+        "most files should still be readable, {read} were"
+    );
+}
+
+#[test]
+fn a_solver_that_is_none_is_told() {
+    let bench = Bench::new();
+    let source = bench.source("sum.c", SUM);
+    let module = bench.ir(&source, &[]);
+    let image = bench.object("gcc-12", &["-O2"], &source, "sum.o");
+    for command in ["/nowhere/z3", "true"] {
+        let settings = Settings {
+            solver: SolverSettings {
+                command: PathBuf::from(command),
+                ..SolverSettings::default()
+            },
+            ..Settings::default()
+        };
+        let prover = Prover::new(&bench.sandbox, &bench.scratch, settings);
+        assert!(prover.prove(&image, &module, "f").is_err(), "{command}");
+    }
+    // one that answers the first question and then nothing sensible
+    let odd = bench.source("odd", "#!/bin/sh\nread x\necho sat\nwhile read x; do case $x in *check-sat*) echo unknown;; esac; done\n");
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(&odd, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let settings = Settings {
+        solver: SolverSettings {
+            command: odd,
+            ..SolverSettings::default()
+        },
+        ..Settings::default()
+    };
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, settings);
+    let verdict = prover.prove(&image, &module, "f").unwrap();
+    assert!(
+        matches!(&verdict.outcome, Outcome::Undecided(why) if why.contains("unanswered")),
+        "{:?}",
+        verdict.outcome
+    );
+}

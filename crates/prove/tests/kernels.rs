@@ -1,0 +1,129 @@
+//! Proofs of real code: compilers, levels, kinds of files, certificates. A slice of the table in docs/prove.md.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use candor_prove::image::Image;
+use candor_prove::{Certificate, Outcome, Prover};
+use common::{Bench, patient};
+
+/// Every function named must be proved, in this object.
+fn all_proved(bench: &Bench, source: &str, image: &Image, functions: &[&str]) {
+    let module = bench.ir(&Bench::program(source), &[]);
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, patient());
+    for name in functions {
+        let verdict = prover.prove(image, &module, name).unwrap();
+        assert!(
+            verdict.is_proved(),
+            "{name} in {}: {:?}",
+            image.path.display(),
+            verdict.outcome
+        );
+    }
+}
+
+#[test]
+fn kernels_are_proved_for_both_compilers() {
+    let bench = Bench::new();
+    let source = Bench::program("tsvc.c");
+    let few = ["s000", "s112", "s1221", "s271", "s311", "vpvtv"];
+    for (compiler, flags, name) in [
+        ("gcc-12", &["-O1"][..], "gcc1.o"),
+        ("gcc-12", &["-O3", "-msse4.2"][..], "gccsse.o"),
+        ("clang-19", &["-O3", "-mavx2"][..], "clangavx.o"),
+    ] {
+        let image = bench.object(compiler, flags, &source, name);
+        all_proved(&bench, "tsvc.c", &image, &few);
+    }
+}
+
+#[test]
+fn executables_are_proved_wherever_they_are_loaded() {
+    let bench = Bench::new();
+    let source = Bench::program("tsvc.c");
+    let main = bench.source(
+        "main.c",
+        "void s000(void); int main(void) { s000(); return 0; }",
+    );
+    for (flags, name) in [
+        (&["-O2", "-no-pie", "-fno-pie"][..], "fixed"),
+        (&["-O2", "-pie", "-fPIE"][..], "pie"),
+    ] {
+        let mut all = flags.to_vec();
+        let main = main.to_str().unwrap();
+        all.push(main);
+        let path = bench.build("gcc-12", &all, &source, name);
+        let image = Image::load(&path).unwrap();
+        assert_eq!(image.fixed, name == "fixed");
+        all_proved(&bench, "tsvc.c", &image, &["s000", "s311"]);
+    }
+}
+
+#[test]
+fn a_certificate_is_rechecked_and_tampering_is_found() {
+    let bench = Bench::new();
+    let source = Bench::program("tsvc.c");
+    let image = bench.object("gcc-12", &["-O2"], &source, "t.o");
+    let module = bench.ir(&source, &[]);
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, patient());
+    let verdict = prover.prove(&image, &module, "s000").unwrap();
+    let certificate = Certificate::new(&image, &module, &[verdict]);
+    let path = bench.scratch.path().join("s000.cert");
+    certificate.save(&path).unwrap();
+    let mut entry = Certificate::load(&path).unwrap().entries.remove(0);
+    assert!(prover.recheck(&image, &module, &entry).unwrap().is_proved());
+
+    // one source iteration too many on an edge
+    let honest = entry.clone();
+    let edge = entry
+        .proof
+        .edges
+        .iter_mut()
+        .find(|edge| edge.from.is_some())
+        .unwrap();
+    edge.edge.steps = edge.edge.steps.iter().map(|steps| steps + 1).collect();
+    assert!(!prover.recheck(&image, &module, &entry).unwrap().is_proved());
+    // an edge left out
+    entry = honest.clone();
+    entry.proof.edges.pop();
+    assert!(!prover.recheck(&image, &module, &entry).unwrap().is_proved());
+    // a claim too many
+    entry = honest.clone();
+    let node = &mut entry.proof.nodes[0];
+    let column = node.hypotheses[0].columns()[0];
+    node.hypotheses
+        .push(candor_prove::Hypothesis::AtMost(column, 3));
+    assert!(!prover.recheck(&image, &module, &entry).unwrap().is_proved());
+    // another build
+    let other = bench.object("clang-19", &["-O2"], &source, "other.o");
+    assert!(
+        !prover
+            .recheck(&other, &module, &honest)
+            .unwrap()
+            .is_proved()
+    );
+}
+
+#[test]
+fn a_wrong_compiler_is_caught() {
+    let bench = Bench::new();
+    let source = bench.source(
+        "right.c",
+        "int a[100], b[100];\nvoid f(void) { for (int i = 0; i < 100; i++) a[i] = b[i] + 1; }\n",
+    );
+    let wrong = bench.source(
+        "wrong.c",
+        "int a[100], b[100];\nvoid f(void) { for (int i = 0; i < 100; i++) a[i] = b[i] + 2; }\n",
+    );
+    let module = bench.ir(&source, &[]);
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, patient());
+    for compiler in ["gcc-12", "tcc"] {
+        let image = bench.object(compiler, &["-O2"], &wrong, &format!("{compiler}.o"));
+        let verdict = prover.prove(&image, &module, "f").unwrap();
+        assert!(
+            matches!(verdict.outcome, Outcome::Different(_)),
+            "{compiler}: {:?}",
+            verdict.outcome
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! candor's reducer against C-Vise and C-Reduce on the same findings, same machine, same run.
+//!
+//!     cargo run --release -p candor-reduce --example bench_reduce -- OUT SECONDS PEERS CASE.json...
+//!
+//! CASE.json is a `finding.json` of `candor check --save`. PEERS is `none`, `cvise`, `creduce` or
+//! `cvise,creduce`; they get what a user would write for them (see `script`). SECONDS bounds each
+//! peer's run; a run that is cut off is marked with `>`. Every reducer gets the same number of jobs.
+//! Results go to OUT. With BENCH_TRACE set, the time of each pass is printed.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use candor_check::{Toolset, Workshop};
+use candor_predicate::{Case, Claim};
+use candor_reduce::{Settings, Size, reduce};
+use candor_source::Clang;
+use candor_toolchain::sandbox::find_on_path;
+use candor_toolchain::{Compiler, Confinement, Gate, Job, Limits, Sandbox, Scratch, discover};
+use candor_tracer::Debugger;
+
+mod script;
+
+type Anyhow<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench_reduce: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What a peer came to: size, time, and whether it ended by itself; nothing when it failed.
+type Peer = Option<(Size, Duration, bool)>;
+
+/// One line of the table.
+struct Row {
+    name: String,
+    before: Size,
+    ours: (Size, Duration, usize),
+    peers: Vec<(String, Peer)>,
+}
+
+fn run() -> Anyhow<()> {
+    let mut words = std::env::args().skip(1);
+    let out = PathBuf::from(words.next().ok_or("which directory for results?")?);
+    let seconds: u64 = words
+        .next()
+        .ok_or("how many seconds for a peer?")?
+        .parse()?;
+    let peers: Vec<String> = words
+        .next()
+        .ok_or("which peers?")?
+        .split(',')
+        .filter(|name| *name != "none")
+        .map(str::to_owned)
+        .collect();
+    let cases: Vec<PathBuf> = words.map(PathBuf::from).collect();
+    std::fs::create_dir_all(&out)?;
+
+    let sandbox = Sandbox::detect();
+    let scratch = Scratch::new()?;
+    let (compilers, _) = discover(&sandbox, &scratch)?;
+    let gate = Gate::find(&compilers, &sandbox, &scratch)?.ok_or("no sanitizers")?;
+    let workshop = Workshop::new(&sandbox, &scratch)?;
+    let clang = Clang::find()?;
+    let mut debuggers: Vec<Debugger> = Vec::new();
+    for debugger in Debugger::discover(&sandbox) {
+        debuggers.retain(|known| known.kind != debugger.kind);
+        debuggers.push(debugger);
+    }
+    let tools = Toolset {
+        workshop: &workshop,
+        clang: &clang,
+        compilers: &compilers,
+        gate,
+        debuggers: &debuggers,
+    };
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut rows = Vec::new();
+    for path in cases {
+        match one(
+            &tools,
+            &path,
+            &out,
+            &peers,
+            Duration::from_secs(seconds),
+            jobs,
+        ) {
+            Ok(row) => {
+                print_row(&row);
+                rows.push(row);
+            }
+            Err(error) => println!("{}: {error}", path.display()),
+        }
+    }
+    summary(&rows);
+    Ok(())
+}
+
+fn one(
+    tools: &Toolset<'_>,
+    path: &Path,
+    out: &Path,
+    peers: &[String],
+    limit: Duration,
+    jobs: usize,
+) -> Anyhow<Row> {
+    let case = Case::load(path)?;
+    let workshop = tools.workshop;
+    let own;
+    let compiler = match tools.compilers.iter().find(|c| c.name == case.compiler) {
+        Some(known) => known,
+        None => {
+            own = Compiler::probe(workshop.sandbox, workshop.scratch, &case.compiler)?;
+            &own
+        }
+    };
+    let name: String = path
+        .parent()
+        .and_then(Path::file_name)
+        .map_or_else(|| "case".into(), |name| name.to_string_lossy().into_owned());
+    let settings = Settings {
+        jobs,
+        name: "reduced.c".into(),
+        ..Settings::default()
+    };
+    let last = std::sync::Mutex::new(("", Instant::now(), 0));
+    let trace = std::env::var_os("BENCH_TRACE").is_some();
+    let reduction = reduce(tools, &case, compiler, &settings, &|progress| {
+        let Ok(mut last) = last.lock() else { return };
+        if trace && progress.pass != last.0 {
+            eprintln!(
+                "{:>7.1} s  {:>5} tokens  {:>5} tried  {} took {:.1} s for {}",
+                progress.elapsed.as_secs_f64(),
+                progress.size.tokens,
+                progress.tried,
+                last.0,
+                last.1.elapsed().as_secs_f64(),
+                progress.tried - last.2
+            );
+            *last = (progress.pass, Instant::now(), progress.tried);
+        }
+    })?;
+    let folder = out.join(&name);
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("ours.c"), &reduction.case.program.text)?;
+    reduction.case.save(&folder.join("finding.reduced.json"))?;
+    for note in &reduction.notes {
+        println!("{name}: note: {note}");
+    }
+    if let Some(verified) = &reduction.verified {
+        println!("{name}: {}", verified.seen);
+    }
+    println!(
+        "{name}: {} tried ({} invalid, {} fail, {} undecided), {} known",
+        reduction.tally.tried,
+        reduction.tally.invalid,
+        reduction.tally.fails,
+        reduction.tally.undecided,
+        reduction.tally.known
+    );
+    let mut row = Row {
+        name,
+        before: reduction.before,
+        ours: (reduction.after, reduction.elapsed, reduction.tally.tried),
+        peers: Vec::new(),
+    };
+    for peer in peers {
+        let result = peer_run(tools, &case, peer, (path, &folder), limit, jobs)?;
+        row.peers.push((peer.clone(), result));
+    }
+    Ok(row)
+}
+
+/// Runs a peer on the original with the script a user would write.
+fn peer_run(
+    tools: &Toolset<'_>,
+    case: &Case,
+    peer: &str,
+    (path, folder): (&Path, &Path),
+    limit: Duration,
+    jobs: usize,
+) -> Anyhow<Option<(Size, Duration, bool)>> {
+    let Claim::Debug { .. } = case.claim else {
+        println!("{peer}: only debug-value findings are compared");
+        return Ok(None);
+    };
+    let command = find_on_path(peer).ok_or(format!("{peer} is not installed"))?;
+    let directory = folder.join(peer);
+    std::fs::create_dir_all(&directory)?;
+    let directory = directory.canonicalize()?;
+    script::write(case, tools.gate.compiler(), &directory)?;
+    // the program with its barriers lies beside the finding
+    let barriers = path.with_file_name(&case.program.name);
+    std::fs::copy(barriers, directory.join("prog.c"))?;
+    let start = Instant::now();
+    let job = Job::new(command, &directory)
+        .args(["--n", &jobs.to_string()])
+        .args(["--timeout", "60"])
+        .args(["./interesting.sh", "prog.c"])
+        .confinement(Confinement::Open);
+    let limits = Limits {
+        wall: limit,
+        cpu: limit * 8,
+        memory: None,
+        processes: 4096,
+        ..Limits::compiler()
+    };
+    let run = tools.workshop.sandbox.run(&job, &limits)?;
+    let took = start.elapsed();
+    let text = std::fs::read_to_string(directory.join("prog.c"))?;
+    if !run.ending.success() && !run.ending.timed_out() {
+        println!(
+            "{peer}: {}: {}",
+            run.ending,
+            last_line(&run.stdout_text(), &run.stderr_text())
+        );
+        return Ok(None);
+    }
+    Ok(Some((Size::of(&text), took, run.ending.timed_out())))
+}
+
+fn last_line(stdout: &str, stderr: &str) -> String {
+    let text = stdout.lines().chain(stderr.lines()).last();
+    text.unwrap_or("it said nothing").to_owned()
+}
+
+fn print_row(row: &Row) {
+    let mut line = format!(
+        "| {} | {} | {} ({} lines) | {:.1} | {} |",
+        row.name,
+        row.before.tokens,
+        row.ours.0.tokens,
+        row.ours.0.lines,
+        row.ours.1.as_secs_f64(),
+        row.ours.2
+    );
+    for (_, peer) in &row.peers {
+        line += &match peer {
+            Some((size, took, cut)) => format!(
+                " {} | {}{:.1} | {:.1}x |",
+                size.tokens,
+                if *cut { ">" } else { "" },
+                took.as_secs_f64(),
+                took.as_secs_f64() / row.ours.1.as_secs_f64()
+            ),
+            None => " failed | - | - |".into(),
+        };
+    }
+    println!("{line}");
+}
+
+fn summary(rows: &[Row]) {
+    let tokens: usize = rows.iter().map(|row| row.ours.0.tokens).sum();
+    let time: f64 = rows.iter().map(|row| row.ours.1.as_secs_f64()).sum();
+    println!(
+        "{} findings: {tokens} tokens in all, {time:.0} s",
+        rows.len()
+    );
+    let at_most_30 = rows.iter().filter(|row| row.ours.0.lines <= 30).count();
+    println!("{at_most_30} of {} have at most 30 lines", rows.len());
+    let names: Vec<String> = rows
+        .first()
+        .map(|row| row.peers.iter().map(|(name, _)| name.clone()).collect())
+        .unwrap_or_default();
+    for (index, name) in names.iter().enumerate() {
+        let both: Vec<_> = rows
+            .iter()
+            .filter_map(|row| Some((row, row.peers.get(index)?.1?)))
+            .collect();
+        let ours: f64 = both.iter().map(|(row, _)| row.ours.1.as_secs_f64()).sum();
+        let theirs: f64 = both.iter().map(|(_, peer)| peer.1.as_secs_f64()).sum();
+        let no_larger = both
+            .iter()
+            .filter(|(row, peer)| row.ours.0.tokens <= peer.0.tokens)
+            .count();
+        println!(
+            "{name}: {} findings compared, {theirs:.0} s against our {ours:.0} s ({:.1}x); ours no larger in {no_larger}",
+            both.len(),
+            theirs / ours.max(0.001)
+        );
+    }
+}

@@ -1,0 +1,531 @@
+//! A reduction, start to end.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use candor_check::Toolset;
+use candor_predicate::{Case, Claim, Options, Setup, Verdict, predicate_for};
+use candor_toolchain::{Compiler, Program};
+
+use crate::jury::{Jury, Size, Stop, Tally};
+use crate::keep::Keeper;
+use crate::passes::rename::{self, Names};
+use crate::passes::statements;
+use crate::sweep::{Growth, Session};
+use crate::verify::{Verified, verify};
+use crate::{Error, coverage, cvise, edit, expand, snippets, syntax};
+
+mod schedule;
+
+/// How to reduce.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Candidates at a time.
+    pub jobs: usize,
+    /// 0 tries edits in the order of the source; others shuffle them.
+    pub seed: u64,
+    /// For one run of the program at most; what the first run needs decides within it.
+    pub time: Duration,
+    /// For the whole reduction; what is best by then is the result.
+    pub budget: Option<Duration>,
+    /// Where every candidate is kept with its verdict.
+    pub keep_tried: Option<PathBuf>,
+    /// Another reducer as second stage.
+    pub cvise: Option<cvise::Stage>,
+    /// The name of the reduced program.
+    pub name: String,
+    /// Short names at the end.
+    pub rename: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            seed: 0,
+            time: Duration::from_secs(5),
+            budget: None,
+            keep_tried: None,
+            cvise: None,
+            name: "reduced.c".into(),
+            rename: true,
+        }
+    }
+}
+
+/// Where a reduction stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// The best so far.
+    pub size: Size,
+    /// The pass at work.
+    pub pass: &'static str,
+    /// Candidates asked about.
+    pub tried: usize,
+    /// Per second.
+    pub rate: f64,
+    /// Since the last success.
+    pub since_success: Duration,
+    /// Since the beginning.
+    pub elapsed: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    /// The case with the reduced program.
+    pub case: Case,
+    /// The original's size.
+    pub before: Size,
+    /// The result's.
+    pub after: Size,
+    /// Counts.
+    pub tally: Tally,
+    /// Time it took.
+    pub elapsed: Duration,
+    /// What the verification saw; `None` when it was interrupted before.
+    pub verified: Option<Verified>,
+    /// Why it ended before it was done.
+    pub stopped: Option<String>,
+    /// Anything else a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// How often the unchanged program is asked about before anything is changed.
+const REPEATS: usize = 3;
+
+/// Reduces the program of `case`, which `compiler` is the compiler of.
+pub fn reduce(
+    tools: &Toolset<'_>,
+    case: &Case,
+    compiler: &Compiler,
+    settings: &Settings,
+    progress: &(dyn Fn(&Progress) + Sync),
+) -> Result<Reduction, Error> {
+    let start = Instant::now();
+    let original = case.program.program();
+    refuse_what_is_not_c(tools, case, &original)?;
+    let generous = Options {
+        run: settings.time,
+        ..Options::default()
+    };
+    let setup = Setup {
+        compiler,
+        flags: case.flags.clone(),
+    };
+    let (settled, bounds) = settle(tools, case, &original, &setup, &generous)?;
+    let mut predicate = predicate_for(&settled, tools, bounds)?;
+    predicate.accept_warnings_of(&original)?;
+
+    let mut jury = Jury::new(
+        &*predicate,
+        setup.clone(),
+        Program {
+            path: PathBuf::from(&settings.name),
+            ..original.clone()
+        },
+        settings.jobs,
+        progress,
+    );
+    jury.deadline = settings.budget.map(|budget| start + budget);
+    jury.keeper = match &settings.keep_tried {
+        Some(directory) => Some(Keeper::new(directory)?),
+        None => None,
+    };
+    let mut work = Work {
+        tools,
+        compiler,
+        settings,
+        generous: &generous,
+        settled: &settled,
+        confirmed: original.text.clone(),
+        verified: None,
+        notes: Vec::new(),
+        relayout: true,
+        names: Names::new(),
+    };
+    let outcome = work.run(&jury, &original.text);
+    let stopped = match outcome {
+        Ok(()) => None,
+        Err(Stop::Interrupted) => Some("interrupted: this is the best so far".to_owned()),
+        Err(Stop::TimeUp) => Some("the time is up: this is the best so far".to_owned()),
+        Err(Stop::Failed(error)) => return Err(error),
+    };
+    let tally = jury.tally();
+    work.finish(case, &original, start, tally, stopped)
+}
+
+/// A file that neither the grammar nor the front end can read is not C.
+fn refuse_what_is_not_c(tools: &Toolset<'_>, case: &Case, program: &Program) -> Result<(), Error> {
+    if !syntax::parse(&program.text)?.has_error {
+        return Ok(());
+    }
+    // compilers accept more than the grammar knows; crashes on what is no C at all do not interest
+    let parsed = tools
+        .clang
+        .parse(&program.path, Some(&program.text), &program.flags);
+    match parsed {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::NotC {
+            path: PathBuf::from(&case.program.name),
+            reason: error.to_string(),
+        }),
+    }
+}
+
+/// Asks about the unchanged program, more than once; what it shows settles what the claim left open
+/// (crash site, manner), and how long it takes settles the limits for candidates.
+fn settle(
+    tools: &Toolset<'_>,
+    case: &Case,
+    program: &Program,
+    setup: &Setup<'_>,
+    generous: &Options,
+) -> Result<(Case, Options), Error> {
+    let mut predicate = predicate_for(case, tools, generous.clone())?;
+    predicate.accept_warnings_of(program)?;
+    let begin = Instant::now();
+    let evidence = match predicate.test(program, setup)? {
+        Verdict::Holds(evidence) => evidence,
+        other => {
+            // a flaky predicate is another matter than a false one
+            let mut held = 0;
+            for _ in 1..REPEATS {
+                held += usize::from(predicate.test(program, setup)?.holds());
+            }
+            if held > 0 {
+                return Err(Error::Flaky {
+                    held,
+                    asked: REPEATS,
+                    last: other.to_string(),
+                });
+            }
+            return Err(Error::NotThere {
+                claim: case.claim.to_string(),
+                build: format!("{} {}", setup.compiler, setup.flags.join(" ")),
+                instead: other.to_string(),
+            });
+        }
+    };
+    let took = begin.elapsed();
+    let mut settled = case.clone();
+    match &mut settled.claim {
+        Claim::Crash { site } if site.is_empty() => *site = evidence.seen.clone(),
+        Claim::Miscompilation { manner, .. } => *manner = manner.or(evidence.manner),
+        _ => {}
+    }
+    // what sanitizers say does not change from run to run
+    let unsanitized = Options {
+        sanitize: false,
+        ..generous.clone()
+    };
+    let mut again = predicate_for(&settled, tools, unsanitized)?;
+    again.accept_warnings_of(program)?;
+    let mut held = 1;
+    let mut last = None;
+    for _ in 1..REPEATS {
+        match again.test(program, setup)? {
+            Verdict::Holds(_) => held += 1,
+            other => last = Some(other.to_string()),
+        }
+    }
+    if let Some(last) = last {
+        return Err(Error::Flaky {
+            held,
+            asked: REPEATS,
+            last,
+        });
+    }
+    // All of the first answer, builds and sanitizers included, bounds what one run may take.
+    let bounds = Options {
+        run: took.max(Duration::from_secs(1)).min(generous.run),
+        compile: (evidence.compile * 20).clamp(Duration::from_secs(5), generous.compile),
+        command: (took * 10).clamp(Duration::from_secs(10), generous.command),
+        max_stops: evidence
+            .stops
+            .map_or(generous.max_stops, |stops| (2 * stops).max(2_000)),
+        ..generous.clone()
+    };
+    drop(again);
+    Ok((settled, bounds))
+}
+
+/// A reduction under way.
+struct Work<'w, 't> {
+    tools: &'w Toolset<'t>,
+    compiler: &'w Compiler,
+    settings: &'w Settings,
+    generous: &'w Options,
+    settled: &'w Case,
+    /// The smallest text that a whole verification bore out.
+    confirmed: String,
+    verified: Option<Verified>,
+    notes: Vec<String>,
+    relayout: bool,
+    /// New names in `confirmed`.
+    names: Names,
+}
+
+impl Work<'_, '_> {
+    fn run(&mut self, jury: &Jury<'_>, original: &str) -> Result<(), Stop> {
+        let mut session = Session {
+            jury,
+            best: original.to_owned(),
+            relayout: false,
+            seed: self.settings.seed,
+        };
+        let result = self.stages(&mut session);
+        // an early end keeps what was tested last
+        if result.is_err() && session.best != self.confirmed {
+            self.confirmed = session.best.clone();
+            self.verified = None;
+        }
+        result
+    }
+
+    fn stages(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
+        if let Some((seed, variant)) = snippets::of_case(self.settled)? {
+            let kept = snippets::drop(session, &seed, &variant)?;
+            self.notes.push(format!(
+                "{} of {} inserted snippets stay",
+                kept.len(),
+                variant.snippets.len()
+            ));
+        }
+        session.relayout = true;
+        let laid_out = session.form(&session.best);
+        if laid_out != session.best {
+            if session.jury.holds(&laid_out)? {
+                session.jury.moved_to(&laid_out);
+                session.best = laid_out;
+            } else {
+                session.relayout = false;
+                self.notes.push(
+                    "the finding hangs on the lines of the original: its layout is kept".into(),
+                );
+            }
+        }
+        self.relayout = session.relayout;
+        self.expand(session)?;
+        self.drop_idle(session)?;
+        schedule::coarse(session, self.settled)?;
+        self.checkpoint(session)?;
+        loop {
+            let before = session.best.clone();
+            self.expand(session)?;
+            schedule::fine(session, self.settled)?;
+            self.checkpoint(session)?;
+            if session.best == before {
+                break;
+            }
+        }
+        if let Some(stage) = &self.settings.cvise {
+            session.jury.announce("cvise");
+            let text = cvise::run(self.tools, stage, self.settled, &session.best)?;
+            session.try_texts(&[text], Growth::Never)?;
+            self.checkpoint(session)?;
+        }
+        if self.settings.rename {
+            self.rename(session)?;
+        }
+        Ok(())
+    }
+
+    /// Headers become what is needed of them. Tried again between stages: functions of a header that
+    /// are spelled out get barriers, which the finding may not survive until few are left.
+    fn expand(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
+        if !expand::has_directives(&session.best) {
+            return Ok(());
+        }
+        session.jury.announce("headers");
+        let workshop = self.tools.workshop;
+        let own = std::iter::once(self.compiler);
+        let mut texts = Vec::new();
+        for compiler in own.chain(self.tools.compilers.iter().rev()).take(3) {
+            let program = Program {
+                text: session.best.clone(),
+                ..session.jury.program.clone()
+            };
+            let expanded = expand::expand(workshop.sandbox, workshop.scratch, compiler, &program)?;
+            if let Some(expanded) = expanded {
+                let tree = syntax::parse(&expanded)?;
+                let edit = schedule::unreachable(&tree, self.settled);
+                texts.extend(edit::apply(&expanded, [&edit]));
+            }
+        }
+        texts.dedup();
+        // a text without its headers may be longer
+        session.try_texts(&texts, Growth::UpTo(usize::MAX / 2))?;
+        Ok(())
+    }
+
+    /// What never runs goes first, where it has no part in the finding.
+    fn drop_idle(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
+        // only claims about runs have one
+        if matches!(
+            self.settled.claim,
+            Claim::Crash { .. } | Claim::Hang { .. } | Claim::Command { .. }
+        ) {
+            return Ok(());
+        }
+        session.jury.announce("idle code");
+        let workshop = self.tools.workshop;
+        let program = Program {
+            text: session.best.clone(),
+            ..session.jury.program.clone()
+        };
+        let idle = coverage::idle_lines(
+            workshop.sandbox,
+            workshop.scratch,
+            self.tools.compilers,
+            &program,
+            self.generous.run,
+        )
+        .map_err(Stop::from)?;
+        let edits = statements::on_lines(&syntax::parse(&session.best)?, &idle);
+        session.sweep(edits, Growth::Never)?;
+        Ok(())
+    }
+
+    /// The case with `text`, its names changed.
+    fn case_of(&self, text: &str, names: &Names) -> Case {
+        let mut case = self.settled.clone();
+        case.program.text = text.to_owned();
+        case.program.name = self.settings.name.clone();
+        if let Some(subject) = case.claim.subject_mut() {
+            let root = subject.root().to_owned();
+            if let Some(new) = names.get(&root) {
+                subject.variable = subject.variable.replacen(&root, new, 1);
+            }
+            if let Some(new) = subject.function.as_ref().and_then(|old| names.get(old)) {
+                subject.function = Some(new.clone());
+            }
+        }
+        case
+    }
+
+    /// A whole verification between stages: a reduction that wandered off goes back to where it was
+    /// last borne out.
+    fn checkpoint(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
+        if session.best == self.confirmed {
+            return Ok(());
+        }
+        session.jury.announce("verification");
+        let case = self.case_of(&session.best, &Names::new());
+        // one debugger will do on the way
+        let few = Toolset {
+            debuggers: self.tools.debuggers.get(..1).unwrap_or(&[]),
+            ..*self.tools
+        };
+        match self.verify(&few, &case)? {
+            Ok(_) => {
+                self.confirmed = session.best.clone();
+                self.verified = None;
+            }
+            Err(instead) => {
+                self.notes.push(format!(
+                    "a smaller program ({} tokens) was given up: {instead}",
+                    Size::of(&session.best).tokens
+                ));
+                session.best = self.confirmed.clone();
+            }
+        }
+        Ok(())
+    }
+
+    fn verify(&self, tools: &Toolset<'_>, case: &Case) -> Result<Result<Verified, String>, Error> {
+        let name = &self.settings.name;
+        let replay = |compiler: &Compiler, level: &str| {
+            let quote = candor_toolchain::build::quote;
+            format!(
+                "candor check {} --cc {} {level}",
+                quote(name),
+                quote(&compiler.name)
+            )
+        };
+        verify(tools, case, self.compiler, self.generous, &replay)
+    }
+
+    /// Short names, the subject's too. All at once; failing that all but the subject's.
+    fn rename(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
+        session.jury.announce("names");
+        let tree = syntax::parse(&session.best)?;
+        let all = rename::names(&tree);
+        let mut others = all.clone();
+        if let Some(subject) = self.settled.claim.subject() {
+            others.remove(subject.root());
+            if let Some(function) = &subject.function {
+                others.remove(function);
+            }
+        }
+        for names in [all, others] {
+            let renamed = edit::apply(&session.best, [&rename::rename(&tree, &names)]);
+            let Some(text) = renamed.map(|text| session.form(&text)) else {
+                continue;
+            };
+            if text == session.best {
+                return Ok(());
+            }
+            let case = self.case_of(&text, &names);
+            if let Ok(verified) = self.verify(self.tools, &case)? {
+                session.jury.moved_to(&text);
+                session.best = text.clone();
+                self.confirmed = text;
+                self.verified = Some(verified);
+                self.names = names;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The result as a case of its own.
+    fn finish(
+        mut self,
+        case: &Case,
+        original: &Program,
+        start: Instant,
+        tally: Tally,
+        stopped: Option<String>,
+    ) -> Result<Reduction, Error> {
+        let mut reduced = self.case_of(&self.confirmed, &self.names);
+        if self.verified.is_none()
+            && stopped
+                .as_deref()
+                .is_none_or(|why| !why.starts_with("inter"))
+        {
+            match self.verify(self.tools, &reduced)? {
+                Ok(verified) => self.verified = Some(verified),
+                Err(instead) => {
+                    return Err(Error::Verification {
+                        instead,
+                        build: format!("{} {}", self.compiler, case.flags.join(" ")),
+                    });
+                }
+            }
+        }
+        reduced.variant = None;
+        if let Some(finding) = self.verified.as_ref().and_then(|v| v.finding.as_ref()) {
+            if let Some(subject) = reduced.claim.subject_mut() {
+                subject.variable = finding.variable.clone();
+                subject.declared = finding.declared;
+                subject.line = finding.line;
+            }
+            reduced.replay = finding.replay.clone();
+            reduced.signature = Some(finding.signature.clone());
+            reduced.finding = Some(finding.clone());
+        } else {
+            reduced.finding = None;
+        }
+        Ok(Reduction {
+            before: Size::of(&original.text),
+            after: Size::of(&reduced.program.text),
+            case: reduced,
+            tally,
+            elapsed: start.elapsed(),
+            verified: self.verified,
+            stopped,
+            notes: self.notes,
+        })
+    }
+}

@@ -1,0 +1,15 @@
+; Errors 4 to 7 (PR 91443): a floating point induction variable becomes an integer one without locations.
+; RUN: opt -passes=indvars %s
+declare void @use(double)
+define void @floating() {
+entry:
+  br label %loop
+loop:
+  %x = phi double [ 0.0, %entry ], [ %x.next, %loop ]
+  call void @use(double %x)
+  %x.next = fadd double %x, 1.0
+  %more = fcmp olt double %x.next, 1000.0
+  br i1 %more, label %loop, label %out
+out:
+  ret void
+}
