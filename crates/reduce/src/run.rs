@@ -104,6 +104,12 @@ pub fn reduce(
 ) -> Result<Reduction, Error> {
     let start = Instant::now();
     let original = case.program.program();
+    let mut settings = settings.clone();
+    if let Claim::Command { .. } = &case.claim {
+        // the user's command knows the program by its own name
+        settings.name.clone_from(&case.program.name);
+    }
+    let settings = &settings;
     refuse_what_is_not_c(tools, case, &original)?;
     let generous = Options {
         run: settings.time,
