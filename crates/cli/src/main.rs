@@ -103,10 +103,24 @@ fn main() -> ExitCode {
     match result {
         Ok(outcome) => outcome.into(),
         Err(error) => {
-            anstream::eprintln!("candor: {error:#}");
+            anstream::eprintln!("candor: {}", whole(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// An error with its causes. Many of our messages quote their cause already; it is not said twice.
+fn whole(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// `candor ... | head` should end quietly. The default disposition also spares us an error path on
@@ -120,6 +134,15 @@ fn restore_sigpipe() {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    #[test]
+    fn causes_are_said_once() {
+        let missing = std::io::Error::from(std::io::ErrorKind::NotFound).to_string();
+        let quoted = anyhow::anyhow!("{missing}").context(format!("cannot read a.c: {missing}"));
+        assert_eq!(super::whole(&quoted), format!("cannot read a.c: {missing}"));
+        let bare = anyhow::anyhow!("{missing}").context("cannot read a.c");
+        assert_eq!(super::whole(&bare), format!("cannot read a.c: {missing}"));
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

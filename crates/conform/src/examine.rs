@@ -37,7 +37,8 @@ pub fn examine(
             .filter(shown)
             .map(|site| site.address)
             .collect();
-        let known = lines.of(&session.library, names, &addresses)?;
+        let (known, problems) = lines.of(&session.library, names, &addresses)?;
+        found.without_lines = problems;
         for site in &mut found.sites {
             if let Some(lines) = known.get(&site.address) {
                 site.lines.clone_from(lines);

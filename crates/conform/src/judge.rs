@@ -211,7 +211,14 @@ impl<'a> Court<'a> {
         let relations = &self.relations;
         let found = match rule {
             Rule::P => relations.resolve(relations.sim.get(&id)?, false),
-            Rule::T => relations.resolve(&[*relations.terminators.get(&id)?], true),
+            Rule::T => {
+                let old = *relations.terminators.get(&id)?;
+                let source = match self.grows(id, place) {
+                    true => self.twin(place).unwrap_or(old),
+                    false => old,
+                };
+                relations.resolve(&[source], true)
+            }
             Rule::N => relations.resolve(&[*relations.neighbours.get(&id)?], true),
             Rule::S => {
                 let line = inst(&self.trace.after, place).location.line()?;
@@ -305,7 +312,7 @@ impl<'a> Court<'a> {
                 .iter()
                 .all(|place| self.trace.before[place.0].name == *name),
             evidence: self.evidence(id, place, rule),
-            grows: self.grows(id, place, rule),
+            grows: rule == Rule::T && self.grows(id, place) && self.twin(place).is_none(),
             sources: described,
         })
     }
@@ -324,6 +331,15 @@ impl<'a> Court<'a> {
             source.is_none_or(|source| relations.located_at(self.trace, *source, put))
         };
         match rule {
+            Rule::T
+                if relations
+                    .after
+                    .get(&id)
+                    .is_some_and(|&place| self.grows(id, place) && self.twin(place).is_some()) =>
+            {
+                let twin = relations.after.get(&id).and_then(|&place| self.twin(place));
+                at(twin.as_ref())
+            }
             Rule::T => at(relations.terminators.get(&id)),
             Rule::N => at(relations.neighbours.get(&id)),
             Rule::P if self.trace.recording.is_new(id) => {
@@ -362,8 +378,42 @@ impl<'a> Court<'a> {
         }
     }
 
-    fn grows(&self, id: InstId, place: Place, rule: Rule) -> bool {
-        let (Rule::T, Some(old)) = (rule, self.relations.terminators.get(&id)) else {
+    /// The only terminator of the input that decides the same on the same value: what a new terminator
+    /// with more successors than its block's old one comes from.
+    fn twin(&self, place: Place) -> Option<InstId> {
+        let after = self.trace.after.get(place.0)?;
+        let one = inst(&self.trace.after, place);
+        let [condition] = one.operands.as_slice() else {
+            return None;
+        };
+        let before = self
+            .trace
+            .before
+            .iter()
+            .find(|function| function.name == after.name)?;
+        // An address may have had another owner before.
+        let owner = |function: &Function| {
+            let mut all = function.blocks.iter().flat_map(|block| &block.insts);
+            all.find(|one| one.address == *condition)
+                .and_then(|one| one.id)
+        };
+        if owner(before) != owner(after) {
+            return None;
+        }
+        let mut twins = before
+            .blocks
+            .iter()
+            .filter(|block| block.successors.len() > 1)
+            .filter_map(|block| block.insts.last())
+            .filter(|other| other.opcode == one.opcode && other.operands == one.operands);
+        match (twins.next(), twins.next()) {
+            (Some(twin), None) => twin.id,
+            _ => None,
+        }
+    }
+
+    fn grows(&self, id: InstId, place: Place) -> bool {
+        let Some(old) = self.relations.terminators.get(&id) else {
             return false;
         };
         let new = self.trace.after[place.0].blocks[place.1].successors.len();

@@ -14,7 +14,8 @@
 //! 4. `paths` and `judge` compare location sets (Algorithm 2, section 3.2) into `update`s.
 //! 5. `verdict` compares with what was done (Algorithm 3, section 3.3), past the `filters`.
 //! 6. `site` gathers verdicts by the place in the pass; `skeleton` words the fix (section 4),
-//!    `reduce` makes the input small, `per_pass` walks a pipeline, and `examine` does all of it.
+//!    `reduce` makes the input small, `per_pass` walks a pipeline, `examine` does all of it, and
+//!    `compare` puts two versions side by side.
 
 mod error;
 
@@ -37,8 +38,10 @@ mod skeleton;
 pub mod per_pass;
 mod reduce;
 
+mod compare;
 mod examine;
 
+pub use compare::{Compared, compare};
 pub use error::Error;
 pub use examine::{Detail, detail, examine};
 pub use filters::{Class, Filters};

@@ -31,9 +31,12 @@ pub fn expand(
     let finished = sandbox.run(&job, &Limits::compiler())?;
     match finished.ending {
         Ending::Exited(0) => each(String::from_utf8_lossy(&finished.stdout).trim()),
-        _ => Err(Error::Expand {
+        ending => Err(Error::Expand {
             pipeline: pipeline.to_owned(),
-            reason: String::from_utf8_lossy(&finished.stderr).trim().to_owned(),
+            reason: match String::from_utf8_lossy(&finished.stderr).trim() {
+                "" => format!("opt-{version}: {ending:?}"),
+                said => said.to_owned(),
+            },
         }),
     }
 }
@@ -61,7 +64,7 @@ pub fn tests(
         });
         match session.transform(&run)? {
             Ok((_, after)) => run.input = after.into_bytes(),
-            Err(outcome) => return Ok((tests, Some(format!("after {pass}: {outcome:?}")))),
+            Err(outcome) => return Ok((tests, Some(format!("at {pass}: {outcome}")))),
         }
     }
     Ok((tests, None))

@@ -62,6 +62,19 @@ pub enum Outcome {
     NotRun,
 }
 
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Judged(judgement) => {
+                write!(f, "{} destinations were judged", judgement.destinations)
+            }
+            Outcome::Refused(refusal) => write!(f, "{refusal}"),
+            Outcome::Ended(ending) => write!(f, "{ending}"),
+            Outcome::NotRun => f.write_str("it was not run"),
+        }
+    }
+}
+
 /// Workers that hold one library.
 #[derive(Debug)]
 pub struct Session {
@@ -86,7 +99,7 @@ impl Session {
             }),
             Ok(_) => Err(mixed_up()),
             Err(ending) => Err(Error::Answer {
-                reason: format!("{ending:?}"),
+                reason: ending.to_string(),
             }),
         }
     }

@@ -76,14 +76,12 @@ impl Site {
         self.lines.iter().find(|line| line.file.ends_with(".cpp"))
     }
 
-    /// What stays the same from version to version: function, opcode and class.
-    pub fn key(&self) -> (String, String, Class) {
-        let function = match &self.frame.name {
+    /// The function of the pass, by the name it has in every version.
+    pub fn function(&self) -> String {
+        match &self.frame.name {
             Some(name) => name.plain.clone(),
             None => self.frame.describe(),
-        };
-        let opcodes: Vec<&str> = self.opcodes.iter().map(String::as_str).collect();
-        (function, opcodes.join("/"), self.class)
+        }
     }
 }
 
@@ -109,6 +107,8 @@ pub struct Findings {
     pub sites: Vec<Site>,
     /// All tests.
     pub tally: Tally,
+    /// Why some sites have no line although LLVM's source was given.
+    pub without_lines: Vec<String>,
 }
 
 /// Gathers the verdicts on all outcomes.
@@ -134,7 +134,7 @@ pub fn findings(
                 continue;
             }
             Outcome::Ended(ending) => {
-                tally.not_judged.push((test.name(), describe(ending)));
+                tally.not_judged.push((test.name(), ending.to_string()));
                 continue;
             }
             Outcome::NotRun => continue,
@@ -173,28 +173,10 @@ pub fn findings(
     sites.sort_by(|a, b| {
         (b.confidence, b.tests, a.address).cmp(&(a.confidence, a.tests, b.address))
     });
-    Findings { sites, tally }
-}
-
-/// A sentence on how a run ended.
-fn describe(ending: &candor_llvm::Ending) -> String {
-    use candor_llvm::Ending;
-    let first = |output: &str| output.lines().next().unwrap_or_default().to_owned();
-    match ending {
-        Ending::Answered { .. } => "it answered".to_owned(),
-        Ending::Exited { status, output } => {
-            format!(
-                "the library ended the process with status {status}: {}",
-                first(output)
-            )
-        }
-        Ending::Crashed { signal, output } => {
-            format!("the pass crashed ({signal}): {}", first(output))
-        }
-        Ending::TimedOut { seconds } => format!("the pass took longer than {seconds} s"),
-        Ending::OutOfMemory { bytes } => {
-            format!("the pass wanted more than {} MiB of memory", bytes >> 20)
-        }
+    Findings {
+        sites,
+        tally,
+        without_lines: Vec::new(),
     }
 }
 

@@ -189,7 +189,7 @@ pub fn regression_test(site: &Site, run: &Run, before: &str) -> String {
     for option in &run.options {
         options.push_str(&format!(" {option}"));
     }
-    let pattern = pattern(update);
+    let (pattern, rest) = pattern(update);
     let source = update
         .candidates
         .iter()
@@ -197,7 +197,10 @@ pub fn regression_test(site: &Site, run: &Run, before: &str) -> String {
         .and_then(|candidate| candidate.sources.first())
         .and_then(|source| source.location.line());
     let checks = match (site.required, source) {
-        (Some(Required::Drop), _) => format!("; CHECK: {pattern}{{{{$}}}}\n"),
+        (Some(Required::Drop), _) => match rest.as_str() {
+            "" => format!("; CHECK: {pattern}{{{{$}}}}\n"),
+            rest => format!("; CHECK: {pattern}{rest}\n"),
+        },
         (Some(Required::Merge), _) => format!(
             "; CHECK: {pattern}, !dbg [[LOC:![0-9]+]]\n; CHECK: [[LOC]] = !DILocation(line: 0,\n"
         ),
@@ -224,19 +227,62 @@ pub fn regression_test(site: &Site, run: &Run, before: &str) -> String {
     )
 }
 
-/// The destination's text without its location, as a FileCheck pattern.
-fn pattern(update: &Update) -> String {
-    let text = update.text.split(", !dbg").next().unwrap_or_default();
-    let text = text.lines().next().unwrap_or_default();
-    match text.split_once(" = ") {
-        Some((_, right)) => format!("{{{{%.*}}}} = {}", right.trim()),
-        None => text.trim().to_owned(),
-    }
+/// The destination's text without its location as a FileCheck pattern, and the first attachment that
+/// follows a location (its number may change).
+fn pattern(update: &Update) -> (String, String) {
+    let text = update.text.lines().next().unwrap_or_default();
+    let (text, rest) = match text.split_once(", !dbg ") {
+        Some((text, rest)) => (text, rest),
+        None => match text.find(", !") {
+            Some(at) => text.split_at(at),
+            None => (text, ""),
+        },
+    };
+    let attachment = match rest.split_once(", !") {
+        Some((_, rest)) => format!(", !{}", rest.split(' ').next().unwrap_or_default()),
+        None => String::new(),
+    };
+    let pattern = match text.split_once(" = ") {
+        Some((_, right)) => format!("{{{{%.*}}}} = {}", literal(right.trim())),
+        None => literal(text.trim()),
+    };
+    (pattern, attachment)
+}
+
+/// FileCheck's own brackets inside IR text.
+fn literal(text: &str) -> String {
+    text.replace("[[", "{{\\[\\[}}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_know_other_attachments() {
+        let of = |text: &str| {
+            let mut update = crate::filters::fixture::lost();
+            update.text = text.to_owned();
+            pattern(&update)
+        };
+        let split = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(
+            of("%x = load i32, ptr %p, align 4, !dbg !22, !tbaa !23"),
+            split("{{%.*}} = load i32, ptr %p, align 4", ", !tbaa")
+        );
+        assert_eq!(
+            of("%x = load i32, ptr %p, align 4, !tbaa !23, !noundef !4"),
+            split("{{%.*}} = load i32, ptr %p, align 4", ", !tbaa")
+        );
+        assert_eq!(of("br label %a, !dbg !3"), split("br label %a", ""));
+        assert_eq!(
+            of("store [2 x i32] [[1 x i32] zeroinitializer], ptr %p"),
+            split(
+                "store [2 x i32] {{\\[\\[}}1 x i32] zeroinitializer], ptr %p",
+                ""
+            )
+        );
+    }
 
     #[test]
     fn variables_are_read_from_statements() {

@@ -158,15 +158,14 @@ fn updates(version: u32, test: &Test, class: Class, settings: &Settings) -> Vec<
 }
 
 #[test]
-fn llvm_16_has_41_of_the_42_visible_errors() {
+fn llvm_16_has_the_42_visible_errors() {
     let reported = reported(16, &Settings::default());
     let missed: Vec<u32> = reported
         .iter()
         .filter(|(_, site)| site.is_none())
         .map(|(id, _)| *id)
         .collect();
-    // The new switch has more successors than the branch it replaces; see the filter's text.
-    assert_eq!(missed, [45]);
+    assert!(missed.is_empty(), "{missed:?}");
 }
 
 #[test]
@@ -219,7 +218,11 @@ fn filters_remove_and_are_counted() {
         shown(&filtered)
     );
     assert!(raw.tally.removed.is_empty());
-    assert!(filtered.tally.removed.contains_key("growing-terminator"));
+    assert!(
+        filtered.tally.removed.contains_key("evidence"),
+        "{:?}",
+        filtered.tally.removed
+    );
 }
 
 /// Figure 2 and Example 3.5 of the paper: the location sets, and the path that carries the extra line.

@@ -80,6 +80,30 @@ pub enum Ending {
     },
 }
 
+impl std::fmt::Display for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let first = |output: &str| match output.lines().next() {
+            Some(line) => format!(": {line}"),
+            None => String::new(),
+        };
+        match self {
+            Ending::Answered { .. } => f.write_str("it answered"),
+            Ending::Exited { status, output } => write!(
+                f,
+                "the library ended the process with status {status}{}",
+                first(output)
+            ),
+            Ending::Crashed { signal, output } => {
+                write!(f, "the pass crashed ({signal}){}", first(output))
+            }
+            Ending::TimedOut { seconds } => write!(f, "the pass took longer than {seconds} s"),
+            Ending::OutOfMemory { bytes } => {
+                write!(f, "the pass wanted more than {} MiB of memory", bytes >> 20)
+            }
+        }
+    }
+}
+
 /// Workers for one library.
 #[derive(Debug)]
 pub struct Pool {

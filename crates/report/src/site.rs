@@ -18,6 +18,7 @@ use candor_store::Store;
 use serde_json::{Value, json};
 
 use crate::data::{Dossier, Entry, Overview};
+use crate::pages::conform::ConformRun;
 use crate::pages::{self, Frame};
 use crate::words::file_slug;
 use crate::{Error, Tracker, tracker};
@@ -216,6 +217,35 @@ pub fn source_site(views: &[SourceView], directory: &Path) -> Result<PathBuf, Er
         directory,
         "index.html",
         pages::source::index(&listed)?.as_bytes(),
+    )?;
+    Ok(directory.join("index.html"))
+}
+
+/// Writes what conform found: a page of all sites and one per site. Gives the first page.
+pub fn conform_site(
+    run: &ConformRun<'_>,
+    sites: &[(&candor_conform::Site, &candor_conform::Detail)],
+    directory: &Path,
+) -> Result<PathBuf, Error> {
+    prepare(directory)?;
+    put(directory, "style.css", STYLE.as_bytes())?;
+    put(directory, "script.js", SCRIPT.as_bytes())?;
+    put(directory, "icon.svg", ICON.as_bytes())?;
+    let mut listed = Vec::new();
+    for (number, (site, detail)) in sites.iter().enumerate() {
+        let name = format!(
+            "{:02}-{}.html",
+            number + 1,
+            crate::words::slug(&site.place())
+        );
+        let page = pages::conform::render(site, detail)?;
+        put(directory, &name, page.as_bytes())?;
+        listed.push((name, *site));
+    }
+    put(
+        directory,
+        "index.html",
+        pages::conform::index(run, &listed)?.as_bytes(),
     )?;
     Ok(directory.join("index.html"))
 }

@@ -195,7 +195,10 @@ impl Inventory {
 
     /// Whether `check`, `mutate` and `hunt` can run.
     pub fn main_commands_ready(&self) -> bool {
-        self.ready.iter().all(|ready| ready.lacks.is_empty())
+        self.ready
+            .iter()
+            .filter(|ready| MAIN.contains(&ready.command))
+            .all(|ready| ready.lacks.is_empty())
     }
 
     fn has(&self, kind: Kind) -> bool {
@@ -297,8 +300,8 @@ impl Inventory {
                 kind: Kind::Libllvm,
                 name: "libLLVM".into(),
                 version: version_in_name(&path),
+                note: conform_note(&version_in_name(&path)),
                 path,
-                note: String::new(),
             });
         }
         if !self.has(Kind::Libllvm) {
@@ -394,7 +397,7 @@ impl Inventory {
             .any(|tool| tool.kind == Kind::Debugger && tool.name != "native");
         let csmith =
             self.tools.iter().any(|tool| tool.name == "csmith") && csmith_include().is_some();
-        for command in ["check", "mutate", "hunt"] {
+        for command in MAIN {
             let mut lacks = common.clone();
             if command != "mutate" && !debugger {
                 lacks.push("gdb or lldb".into());
@@ -403,6 +406,41 @@ impl Inventory {
                 lacks.push("csmith".into());
             }
             self.ready.push(Readiness { command, lacks });
+        }
+        let watchable = self
+            .tools
+            .iter()
+            .any(|tool| tool.kind == Kind::Libllvm && major(&tool.version) >= OLDEST_LLVM);
+        self.ready.push(Readiness {
+            command: "conform",
+            lacks: match watchable {
+                true => Vec::new(),
+                false => vec![format!("libLLVM {OLDEST_LLVM} or later")],
+            },
+        });
+    }
+}
+
+/// Commands without which doctor's exit code is not 0.
+const MAIN: [&str; 3] = ["check", "mutate", "hunt"];
+
+/// 13 has no debugify in its pass manager.
+const OLDEST_LLVM: u32 = 14;
+
+fn major(version: &str) -> u32 {
+    let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+/// What `conform` can do with a libLLVM.
+fn conform_note(version: &str) -> String {
+    let version = major(version);
+    let named = Path::new(&format!("/usr/lib/llvm-{version}/lib/libLLVMCore.a")).is_file();
+    match (version >= OLDEST_LLVM, named) {
+        (false, _) => format!("conform needs {OLDEST_LLVM} or later"),
+        (true, true) => "conform can watch it and name its functions".into(),
+        (true, false) => {
+            format!("conform can watch it; llvm-{version}-dev would name its functions")
         }
     }
 }

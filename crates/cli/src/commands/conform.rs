@@ -1,24 +1,28 @@
 //! `candor conform`: arguments, what they resolve to, and how sites are shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstream::{eprintln, println};
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use candor_conform::input::{
-    Compilers, GROUPS, Selection, from_directory, from_run_lines, nearest, plain, to_ir,
+    Compilers, GROUPS, Selection, from_directory, from_run_lines, nearest, plain, rust_library,
+    to_ir,
 };
-use candor_conform::pipeline::base;
+use candor_conform::pipeline::{base, is_composite, parse, passes};
 use candor_conform::{
-    Budget, Cfg, Confidence, Detail, Filters, Findings, Rule, Session, Settings, Site, Test,
-    detail, examine, filters, per_pass,
+    Budget, Detail, Filters, Findings, Rule, Session, Settings, Site, Test, compare, detail,
+    examine, per_pass,
 };
 use candor_llvm::attribute::{Lines, Names};
 use candor_llvm::{Library, Limits};
 use serde_json::json;
 
 use crate::Outcome;
+use crate::commands::conform_show::{
+    count, first_lines, list_filters, list_passes, print_site, shown, summary, write_tests,
+};
 use crate::context::Context;
 use crate::progress::progress_bar;
 
@@ -101,6 +105,10 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
+    /// Write pages into DIR: graphs, sets, skeleton and test of each site
+    #[arg(long, value_name = "DIR", conflicts_with = "compare")]
+    html: Option<PathBuf>,
+
     /// List the passes of the library
     #[arg(long)]
     list_passes: bool,
@@ -145,15 +153,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let settings = settings(&args)?;
     let context = Context::new()?;
     if let Some([old, new]) = args.compare.as_deref() {
-        return compare(&args, &context, &settings, *old, *new);
+        return versions(&args, &context, &settings, *old, *new);
     }
-    let bench = Bench::new(&args, &context, library(&args)?)?;
+    let bench = Bench::new(&args, &context, library(&args, &context)?)?;
     if args.list_passes {
-        list_passes(&bench, args.json)?;
+        list_passes(&bench.known, args.json)?;
         return Ok(Outcome::Nothing);
     }
     let tests = bench.tests()?;
     let found = bench.examine(&tests, &settings)?;
+    bench.anything_judged(&tests, &found)?;
     bench.show(&tests, &found, &settings)?;
     Ok(match shown(&found, args.all).next() {
         Some(_) => Outcome::Found,
@@ -181,11 +190,17 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     })
 }
 
-fn library(args: &Args) -> anyhow::Result<Library> {
-    Ok(match (&args.lib, args.llvm) {
-        (Some(path), _) => Library::open(path)?,
-        (None, Some(version)) => Library::find(version)?,
-        (None, None) => match Library::installed().into_iter().next_back() {
+fn library(args: &Args, context: &Context) -> anyhow::Result<Library> {
+    let rust = args
+        .files
+        .iter()
+        .find(|file| file.extension().is_some_and(|end| end == "rs"));
+    Ok(match (&args.lib, args.llvm, rust) {
+        (Some(path), ..) => Library::open(path)?,
+        (None, Some(version), _) => Library::find(version)?,
+        // rustc's IR is of its own LLVM's version, which others often cannot read.
+        (None, None, Some(file)) => Library::open(&rust_library(file, &context.sandbox)?)?,
+        (None, None, None) => match Library::installed().into_iter().next_back() {
             Some((version, _)) => Library::find(version)?,
             None => bail!(
                 "no libLLVM was found; install one (Debian: apt-get install libllvm19) or give --lib PATH"
@@ -233,19 +248,23 @@ impl<'a> Bench<'a> {
     fn tests(&self) -> anyhow::Result<Vec<Test>> {
         let args = self.args;
         for pass in args.pass.iter().chain(&args.passes) {
-            let name = base(pass);
-            let is_group = GROUPS.iter().any(|(group, _)| group == &name);
-            if !is_group && !self.known.contains(name) {
-                let near = match nearest(name, &self.known) {
-                    near if near.is_empty() => String::new(),
-                    near => format!("; did you mean {}?", near.join(" or ")),
-                };
-                return Err(candor_conform::Error::UnknownPass {
-                    name: name.to_owned(),
-                    version: self.session.library.version,
-                    near,
+            let is_group = GROUPS.iter().any(|(group, _)| group == pass);
+            if !is_group {
+                self.must_exist(pass)?;
+            }
+        }
+        if let Some(pipeline) = &args.pipeline {
+            parse(pipeline)?;
+            for pass in passes(pipeline) {
+                if !is_composite(&pass) {
+                    self.must_exist(&pass)?;
                 }
-                .into());
+            }
+            if !args.per_pass && passes(pipeline).len() > 1 {
+                eprintln!(
+                    "note: in a pipeline of several passes most verdicts are kept back (filter one-pass); \
+                     --per-pass judges each pass against its own input"
+                );
             }
         }
         if args.files.is_empty() && args.tests.is_none() {
@@ -266,6 +285,39 @@ impl<'a> Bench<'a> {
             self.tests_of(file, &chosen, &mut tests)?;
         }
         Ok(tests)
+    }
+
+    fn must_exist(&self, pass: &str) -> anyhow::Result<()> {
+        let name = base(pass);
+        if self.known.contains(name) {
+            return Ok(());
+        }
+        let near = match nearest(name, &self.known) {
+            near if near.is_empty() => String::new(),
+            near => format!(" (did you mean {}?)", near.join(" or ")),
+        };
+        Err(candor_conform::Error::UnknownPass {
+            name: name.to_owned(),
+            version: self.session.library.version,
+            near,
+        }
+        .into())
+    }
+
+    /// Nothing judged is not nothing found.
+    fn anything_judged(&self, tests: &[Test], found: &Findings) -> anyhow::Result<()> {
+        if self.context.sandbox.interrupted() || found.tally.judged > 0 {
+            return Ok(());
+        }
+        match found.tally.not_judged.as_slice() {
+            [(name, reason)] => bail!("{name}: {}", first_lines(reason)),
+            [(name, reason), ..] => bail!(
+                "none of {} could be judged; the first, {name}: {}",
+                count(tests.len(), "test"),
+                first_lines(reason)
+            ),
+            [] => bail!("there was nothing to judge"),
+        }
     }
 
     /// The tests of one file: a pipeline, or its RUN lines with the chosen passes, or those passes alone.
@@ -290,7 +342,7 @@ impl<'a> Bench<'a> {
             let prepare = plain(file, input, "function(sroa)");
             input = match self.session.transform(&prepare.run)? {
                 Ok((_, after)) => after.into_bytes(),
-                Err(outcome) => bail!("{}: {outcome:?}", file.display()),
+                Err(outcome) => bail!("{}: {}", file.display(), first_lines(&outcome.to_string())),
             };
         }
         if let Some(pipeline) = &args.pipeline {
@@ -323,8 +375,19 @@ impl<'a> Bench<'a> {
                 );
             }
         } else if found.is_empty() {
-            for pass in &args.pass {
+            // Of groups only RUN lines can be chosen; what is named is run.
+            let named = chosen
+                .iter()
+                .filter(|name| !GROUPS.iter().any(|(group, _)| group == name));
+            for pass in named {
                 found.push(plain(file, input.clone(), pass));
+            }
+            if found.is_empty() {
+                bail!(
+                    "{} has no RUN line with a pass of {}; name a pass by --pass",
+                    file.display(),
+                    chosen.join(", ")
+                );
             }
         }
         tests.extend(found);
@@ -383,9 +446,13 @@ impl<'a> Bench<'a> {
 
     fn show(&self, tests: &[Test], found: &Findings, settings: &Settings) -> anyhow::Result<()> {
         let args = self.args;
-        let wants_detail = args.json || args.explain || args.reduce || args.output.is_some();
+        let in_detail = args.json
+            || args.explain
+            || args.reduce
+            || args.output.is_some()
+            || args.html.is_some();
         let mut details = Vec::new();
-        if wants_detail {
+        if in_detail {
             let bar = progress_bar(args.json);
             for site in shown(found, args.all) {
                 if self.context.sandbox.interrupted() {
@@ -399,6 +466,18 @@ impl<'a> Bench<'a> {
         if let Some(directory) = &args.output {
             write_tests(directory, found, &details, args.all)?;
         }
+        let library = &self.session.library;
+        if let Some(directory) = &args.html {
+            let pages: Vec<_> = shown(found, args.all).zip(&details).collect();
+            let about = candor_report::ConformRun {
+                version: library.version,
+                library: library.path.display().to_string(),
+                tests: tests.len(),
+                tally: &found.tally,
+            };
+            let index = candor_report::conform_site(&about, &pages, directory)?;
+            eprintln!("pages: {}", index.display());
+        }
         if args.json {
             let sites: Vec<_> = shown(found, args.all)
                 .enumerate()
@@ -410,12 +489,13 @@ impl<'a> Bench<'a> {
                 "{}",
                 serde_json::to_string_pretty(&json!({
                     "schema": 1,
-                    "llvm": self.session.library.version,
-                    "library": self.session.library.path,
-                    "build_id": self.session.library.elf.build_id,
+                    "llvm": library.version,
+                    "library": library.path,
+                    "build_id": library.elf.build_id,
                     "tests": tests.len(),
                     "sites": sites,
                     "tally": found.tally,
+                    "without_lines": found.without_lines,
                 }))?
             );
             return Ok(());
@@ -426,180 +506,19 @@ impl<'a> Bench<'a> {
                 details.get(index).filter(|_| args.explain || args.reduce),
             );
         }
-        self.summary(tests.len(), found);
+        summary(
+            library.version,
+            tests.len(),
+            found,
+            args.all,
+            self.names.complete,
+        );
         Ok(())
     }
-
-    fn summary(&self, tests: usize, found: &Findings) {
-        let tally = &found.tally;
-        let sites = shown(found, self.args.all).count();
-        let low = found
-            .sites
-            .iter()
-            .filter(|site| site.confidence == Confidence::Low)
-            .count();
-        println!(
-            "LLVM {}: {} of {tests} tests judged, {} destinations, {sites} sites",
-            self.session.library.version, tally.judged, tally.destinations
-        );
-        if low > 0 && !self.args.all {
-            println!("{low} more of low confidence (--all shows them)");
-        }
-        if !tally.not_judged.is_empty() {
-            println!("{} tests were not judged:", tally.not_judged.len());
-            for (name, reason) in tally.not_judged.iter().take(5) {
-                println!("  {name}: {}", first_lines(reason));
-            }
-            if tally.not_judged.len() > 5 {
-                println!("  and {} more (--json has all)", tally.not_judged.len() - 5);
-            }
-        }
-        let check = tally.check;
-        if check.unknown > 0 {
-            println!(
-                "partial: {} of {} instructions unaccounted for; the library was probably built with link-time \
-                 optimisation, and only instructions whose origin was seen are judged",
-                check.unknown, check.instructions
-            );
-        }
-        if !self.names.complete {
-            println!(
-                "functions that are not exported have no names: install llvm-{}-dev for them",
-                self.session.library.version
-            );
-        }
-    }
 }
 
-/// The sites a report shows.
-fn shown(found: &Findings, all: bool) -> impl Iterator<Item = &Site> {
-    found
-        .sites
-        .iter()
-        .filter(move |site| all || site.confidence > Confidence::Low)
-}
-
-fn first_lines(text: &str) -> String {
-    text.lines().take(2).collect::<Vec<_>>().join(" / ")
-}
-
-fn print_site(site: &Site, detail: Option<&Detail>) {
-    let required = site
-        .required
-        .map_or("?".to_owned(), |required| required.to_string());
-    let update = &site.example.update;
-    println!(
-        "{}: {} ({}), required: {required}",
-        site.place(),
-        site.class,
-        site.class.bug()
-    );
-    println!("    {}", update.text);
-    println!(
-        "    in {} of @{}: {}, ends up with {}",
-        update.block, update.function, update.operation, update.location
-    );
-    let deciding = update
-        .candidates
-        .iter()
-        .find(|candidate| candidate.rule == site.example.verdict.rule);
-    for source in deciding
-        .iter()
-        .flat_map(|candidate| &candidate.sources)
-        .take(4)
-    {
-        println!(
-            "    source: {} in {}, {}",
-            source.opcode.name(),
-            source.block,
-            source.location
-        );
-    }
-    println!("    confidence {}: {}", site.confidence, site.reason);
-    let passes: Vec<&str> = site.passes.iter().map(String::as_str).collect();
-    println!(
-        "    {}; {} instructions in {} tests, smallest: {} ({})",
-        site.frame.describe(),
-        site.updates,
-        site.tests,
-        site.example.name,
-        passes.join(", ")
-    );
-    if let Some(detail) = detail {
-        print_detail(detail);
-    }
-    println!();
-}
-
-fn print_detail(detail: &Detail) {
-    let skeleton = &detail.skeleton;
-    println!("    {}", skeleton.update);
-    if let Some(statement) = &skeleton.statement {
-        println!("        {statement}");
-    }
-    println!("      + {}", skeleton.call);
-    if let Some(explanation) = &detail.explanation {
-        print_cfg("before", &explanation.before);
-        print_cfg("after", &explanation.after);
-        println!("    L_src = {:?}", explanation.l_src);
-        println!("    L_dst = {:?}", explanation.l_dst);
-        if !explanation.extra.is_empty() {
-            println!(
-                "    only in L_dst: {:?}, on {}",
-                explanation.extra,
-                explanation.carrier.join(" → ")
-            );
-        }
-        if !explanation.avoiding.is_empty() {
-            println!(
-                "    avoids the source: {}",
-                explanation.avoiding.join(" → ")
-            );
-        }
-    }
-    println!("    regression test:");
-    for line in detail.regression_test.lines() {
-        println!("    | {line}");
-    }
-}
-
-fn print_cfg(when: &str, cfg: &Cfg) {
-    println!("    {when} @{}:", cfg.function);
-    for block in &cfg.blocks {
-        let lines: Vec<String> = block.lines.iter().map(ToString::to_string).collect();
-        println!(
-            "      {} [{}] → {}",
-            block.name,
-            lines.join(" "),
-            block.successors.join(", ")
-        );
-    }
-}
-
-fn write_tests(
-    directory: &Path,
-    found: &Findings,
-    details: &[Detail],
-    all: bool,
-) -> anyhow::Result<()> {
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
-    for (site, detail) in shown(found, all).zip(details) {
-        let name: String = site
-            .place()
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c } else { '-' })
-            .collect();
-        let path = directory.join(format!("{name}.ll"));
-        let temporary = path.with_extension("tmp");
-        std::fs::write(&temporary, &detail.regression_test)
-            .and_then(|()| std::fs::rename(&temporary, &path))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
-}
-
-fn compare(
+/// `--compare`: the same inputs on two versions.
+fn versions(
     args: &Args,
     context: &Context,
     settings: &Settings,
@@ -610,37 +529,34 @@ fn compare(
     for version in [old, new] {
         let bench = Bench::new(args, context, Library::find(version)?)?;
         let tests = bench.tests()?;
-        let found = bench.examine(&tests, settings)?;
-        let keyed: BTreeMap<_, Site> = shown(&found, args.all)
-            .map(|site| (site.key(), site.clone()))
-            .collect();
-        all.push((version, tests.len(), found.tally.judged, keyed));
+        let mut found = bench.examine(&tests, settings)?;
+        bench.anything_judged(&tests, &found)?;
+        found.sites = shown(&found, args.all).cloned().collect();
+        all.push((version, tests.len(), found));
     }
-    let [(_, _, _, before), (_, _, _, after)] = all.as_slice() else {
+    let [(_, _, before), (_, _, after)] = all.as_slice() else {
         bail!("--compare takes two versions");
     };
-    let pick = |from: &BTreeMap<_, Site>, other: &BTreeMap<_, Site>, both: bool| -> Vec<Site> {
-        from.iter()
-            .filter(|(key, _)| other.contains_key(*key) == both)
-            .map(|(_, site)| site.clone())
-            .collect()
-    };
-    let parts = [
-        ("fixed", pick(before, after, false)),
-        ("new", pick(after, before, false)),
-        ("still there", pick(after, before, true)),
-    ];
+    let compared = compare(before, after);
     if args.json {
-        let parts: BTreeMap<&str, &Vec<Site>> =
-            parts.iter().map(|(name, sites)| (*name, sites)).collect();
         println!(
             "{}",
             serde_json::to_string_pretty(
-                &json!({ "schema": 1, "old": old, "new": new, "sites": parts })
+                &json!({ "schema": 1, "old": old, "new": new, "sites": compared })
             )?
         );
     } else {
-        for (name, sites) in &parts {
+        let unknown = format!("not compared (their tests do not run on {new})");
+        let parts = [
+            ("fixed", &compared.fixed),
+            ("new", &compared.new),
+            ("still there", &compared.both),
+            (unknown.as_str(), &compared.unknown),
+        ];
+        for (name, sites) in parts {
+            if name == unknown && sites.is_empty() {
+                continue;
+            }
             println!("{name}: {}", sites.len());
             for site in sites {
                 let opcodes: Vec<&str> = site.opcodes.iter().map(String::as_str).collect();
@@ -653,44 +569,17 @@ fn compare(
                 );
             }
         }
-        for (version, tests, judged, keyed) in &all {
+        for (version, tests, found) in &all {
             println!(
-                "LLVM {version}: {judged} of {tests} tests judged, {} sites",
-                keyed.len()
+                "LLVM {version}: {} of {} judged, {}",
+                found.tally.judged,
+                count(*tests, "test"),
+                count(found.sites.len(), "site")
             );
         }
     }
-    Ok(match after.is_empty() {
+    Ok(match after.sites.is_empty() {
         true => Outcome::Nothing,
         false => Outcome::Found,
     })
-}
-
-fn list_passes(bench: &Bench<'_>, as_json: bool) -> anyhow::Result<()> {
-    if as_json {
-        println!("{}", serde_json::to_string_pretty(&bench.known)?);
-        return Ok(());
-    }
-    for name in &bench.known {
-        println!("{name}");
-    }
-    for (group, about) in GROUPS {
-        println!("{group}: {about}");
-    }
-    Ok(())
-}
-
-fn list_filters(as_json: bool) -> anyhow::Result<()> {
-    if as_json {
-        let all: BTreeMap<&str, &str> = filters::ALL
-            .iter()
-            .map(|one| (one.name(), one.about()))
-            .collect();
-        println!("{}", serde_json::to_string_pretty(&all)?);
-        return Ok(());
-    }
-    for one in filters::ALL {
-        println!("{}\n    {}\n", one.name(), one.about());
-    }
-    Ok(())
 }

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod completions;
 pub mod conform;
+mod conform_show;
 pub mod doctor;
 pub mod hunt;
 pub mod isolate;

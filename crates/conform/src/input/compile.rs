@@ -1,8 +1,8 @@
 //! C and Rust programs as IR, by the compiler whose LLVM is under test.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use candor_toolchain::{Ending, Job, Limits, Sandbox, Scratch};
+use candor_toolchain::{Confinement, Ending, Job, Limits, Sandbox, Scratch};
 
 use crate::Error;
 
@@ -29,10 +29,17 @@ pub fn to_ir(file: &Path, compilers: &Compilers<'_>, flags: &[String]) -> Result
         "ll" | "bc" => return super::read(&file),
         "c" => (
             format!("clang-{}", compilers.version),
-            &["-O1", "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm"],
+            &[
+                "-O1",
+                "-Xclang",
+                "-disable-llvm-passes",
+                "-S",
+                "-emit-llvm",
+                "-fno-discard-value-names",
+            ],
         ),
         "rs" => (
-            "rustc".to_owned(),
+            rustc(&file, compilers.sandbox)?.display().to_string(),
             &[
                 "--crate-type=lib",
                 "--emit=llvm-ir",
@@ -58,6 +65,60 @@ pub fn to_ir(file: &Path, compilers: &Compilers<'_>, flags: &[String]) -> Result
         _ => Err(Error::NoIr {
             path: file,
             compiler,
+            reason: String::from_utf8_lossy(&finished.stderr).trim().to_owned(),
+        }),
+    }
+}
+
+/// The rustc that the file's directory means: toolchains may be chosen by directory, and programs are
+/// compiled in a scratch directory.
+fn rustc(file: &Path, sandbox: &Sandbox) -> Result<PathBuf, Error> {
+    Ok(sysroot(file, sandbox)?.join("bin/rustc"))
+}
+
+/// The libLLVM that rustc itself uses: other versions often cannot read its IR.
+pub fn rust_library(file: &Path, sandbox: &Sandbox) -> Result<PathBuf, Error> {
+    let place = sysroot(file, sandbox)?.join("lib");
+    let mut found: Vec<PathBuf> = std::fs::read_dir(&place)
+        .map_err(|source| Error::Read {
+            path: place.clone(),
+            source,
+        })?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("libLLVM"))
+        })
+        .collect();
+    found.sort();
+    found.pop().ok_or_else(|| Error::NoIr {
+        path: file.to_owned(),
+        compiler: "rustc".to_owned(),
+        reason: format!(
+            "its LLVM is not a shared library in {}; give --llvm VERSION",
+            place.display()
+        ),
+    })
+}
+
+fn sysroot(file: &Path, sandbox: &Sandbox) -> Result<PathBuf, Error> {
+    super::read(file)?;
+    let file = std::path::absolute(file).map_err(|source| Error::Read {
+        path: file.to_owned(),
+        source,
+    })?;
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    let job = Job::new("rustc", directory)
+        .args(["--print", "sysroot"])
+        .confinement(Confinement::Open);
+    let finished = sandbox.run(&job, &Limits::compiler())?;
+    match finished.ending {
+        Ending::Exited(0) => Ok(PathBuf::from(
+            String::from_utf8_lossy(&finished.stdout).trim(),
+        )),
+        _ => Err(Error::NoIr {
+            path: file.clone(),
+            compiler: "rustc".to_owned(),
             reason: String::from_utf8_lossy(&finished.stderr).trim().to_owned(),
         }),
     }

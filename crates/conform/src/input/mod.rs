@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use candor_llvm::Run;
 
-pub use compile::{Compilers, to_ir};
+pub use compile::{Compilers, rust_library, to_ir};
 pub use groups::{GROUPS, Selection, nearest};
 pub use run_line::{Command, commands};
 

@@ -64,22 +64,23 @@ const FLAGS: [&str; 18] = [
 ];
 
 impl Lines<'_> {
-    /// The inline stack at each address, innermost first; nothing for addresses without lines.
+    /// The inline stack at each address, innermost first; nothing for addresses without lines. A source
+    /// that cannot be recompiled costs its lines only: the reasons come second.
     pub fn of(
         &self,
         library: &Library,
         names: &Names,
         addresses: &BTreeSet<Svma>,
-    ) -> Result<BTreeMap<Svma, Vec<SourceLine>>, Error> {
+    ) -> Result<(BTreeMap<Svma, Vec<SourceLine>>, Vec<String>), Error> {
         if library.elf.has_lines {
             let queries: Vec<(Svma, u64)> = addresses
                 .iter()
                 .map(|address| (*address, address.0.saturating_sub(1)))
                 .collect();
-            return self.symbolize(&library.path, &queries);
+            return Ok((self.symbolize(&library.path, &queries)?, Vec::new()));
         }
         let Some(sources) = self.sources else {
-            return Ok(BTreeMap::new());
+            return Ok((BTreeMap::new(), Vec::new()));
         };
         let mut by_file: BTreeMap<String, Vec<Frame>> = BTreeMap::new();
         for &address in addresses {
@@ -88,15 +89,65 @@ impl Lines<'_> {
                 by_file.entry(file).or_default().push(frame);
             }
         }
-        let mut lines = BTreeMap::new();
+        let mut problems = Vec::new();
+        let mut wanted = Vec::new();
         for (file, frames) in by_file {
-            let Some(source) = find_source(sources, &file) else {
-                continue;
-            };
-            let built = self.recompiled(library, &source)?;
-            lines.extend(self.lines_of(library, &built, &frames)?);
+            match find_source(sources, &file) {
+                Some(source) => wanted.push((source, frames)),
+                None => problems.push(format!("{file} is not below {}", sources.display())),
+            }
         }
-        Ok(lines)
+        let mut lines = BTreeMap::new();
+        for ((source, frames), built) in wanted.iter().zip(self.all_recompiled(library, &wanted)) {
+            let found = built.and_then(|built| self.lines_of(library, &built, frames));
+            match found {
+                Ok(found) if found.is_empty() => problems.push(format!(
+                    "{} compiles to other code than the library's: is it the source of LLVM {}?",
+                    source.display(),
+                    library.version
+                )),
+                Ok(found) => lines.extend(found),
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        Ok((lines, problems))
+    }
+
+    /// Recompiles, on all cores. One result per source, in order.
+    fn all_recompiled(
+        &self,
+        library: &Library,
+        wanted: &[(PathBuf, Vec<Frame>)],
+    ) -> Vec<Result<PathBuf, Error>> {
+        let cores = std::thread::available_parallelism().map_or(1, Into::into);
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        let results = std::sync::Mutex::new(BTreeMap::new());
+        std::thread::scope(|scope| {
+            for _ in 0..cores.min(wanted.len()) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        let Some((source, _)) = wanted.get(index) else {
+                            break;
+                        };
+                        let built = match self.sandbox.interrupted() {
+                            true => Err(Error::Interrupted),
+                            false => self.recompiled(library, source),
+                        };
+                        results
+                            .lock()
+                            .unwrap_or_else(std::sync::PoisonError::into_inner)
+                            .insert(index, built);
+                    }
+                });
+            }
+        });
+        results
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .into_values()
+            .collect()
     }
 
     /// The shared object of one source file, from the cache or made now.
@@ -145,7 +196,12 @@ impl Lines<'_> {
     }
 
     fn run(&self, job: &Job, wrong: &dyn Fn(String) -> Error) -> Result<Vec<u8>, Error> {
-        let limits = Limits::compiler().with_time(Duration::from_secs(240));
+        // The largest passes take half a minute on an idle core, minutes on a busy one.
+        let limits = Limits {
+            wall: Duration::from_secs(1800),
+            cpu: Duration::from_secs(600),
+            ..Limits::compiler()
+        };
         let finished = self.sandbox.run(job, &limits)?;
         match finished.ending {
             Ending::Exited(0) => Ok(finished.stdout),
