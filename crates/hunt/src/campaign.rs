@@ -69,6 +69,7 @@ pub fn hunt(
         budget: Budget::new(run.jobs, run.share),
         begun: Instant::now(),
         stop: AtomicBool::new(false),
+        over: AtomicBool::new(false),
         epoch_over: AtomicBool::new(false),
         judging: AtomicUsize::new(0),
         failures: AtomicUsize::new(0),
@@ -153,6 +154,8 @@ struct Hunt<'a> {
     begun: Instant,
     /// The hunt ends.
     stop: AtomicBool,
+    /// The time is over: nothing new is judged, what is being improved is given the grace.
+    over: AtomicBool,
     /// The bench must be set up anew.
     epoch_over: AtomicBool,
     /// Threads that judge a seed.
@@ -191,7 +194,7 @@ impl Hunt<'_> {
                 return Err(error);
             }
             let gone = std::mem::take(&mut *lock(&self.gone));
-            if gone.is_empty() || self.stopping() {
+            if gone.is_empty() || self.ending() {
                 return Ok(());
             }
             self.lose(means, &gone)?;
@@ -256,6 +259,11 @@ impl Hunt<'_> {
         self.stop.load(Ordering::SeqCst)
     }
 
+    /// No more seeds.
+    fn ending(&self) -> bool {
+        self.stopping() || self.over.load(Ordering::SeqCst)
+    }
+
     fn pausing(&self) -> bool {
         self.stopping() || self.epoch_over.load(Ordering::SeqCst)
     }
@@ -278,13 +286,15 @@ impl Hunt<'_> {
             }
             if bench.sandbox().interrupted() {
                 self.stop.store(true, Ordering::SeqCst);
-            } else if self
-                .run
-                .time
-                .is_some_and(|time| self.begun.elapsed() >= time)
-            {
-                self.stop.store(true, Ordering::SeqCst);
-                bench.sandbox().interrupt();
+            } else {
+                let elapsed = self.begun.elapsed();
+                if self.run.time.is_some_and(|time| elapsed >= time) {
+                    self.over.store(true, Ordering::SeqCst);
+                }
+                if self.run.left(elapsed).is_some_and(|left| left.is_zero()) {
+                    self.stop.store(true, Ordering::SeqCst);
+                    bench.sandbox().interrupt();
+                }
             }
             let mut due = || -> Result<(), Error> {
                 if beaten.elapsed() >= BEAT {
@@ -305,7 +315,9 @@ impl Hunt<'_> {
 
     /// One working thread.
     fn work(&self, bench: &Bench<'_>) {
+        let ending = || self.ending() || self.pausing();
         let judge = Judge {
+            ending: &ending,
             bench,
             settings: self.settings,
             store: self.store,
@@ -338,18 +350,22 @@ impl Hunt<'_> {
 
     /// Judges one seed, improves one finding, or waits; `false` when nothing is left.
     fn step(&self, judge: &Judge<'_>, improver: &Improver<'_>) -> Result<bool, Error> {
+        if self.ending() {
+            return self.improve(improver, true);
+        }
         if self.improve(improver, false)? {
             return Ok(true);
         }
         match self.next()? {
             Next::Seed(mut lease) => {
+                let ending = || self.ending() || self.pausing();
                 self.judging.fetch_add(1, Ordering::SeqCst);
                 let pause = || -> Result<bool, Error> {
-                    if self.pausing() {
+                    if ending() {
                         return Ok(true);
                     }
                     self.improve(improver, false)?;
-                    Ok(self.pausing())
+                    Ok(ending())
                 };
                 let member = self
                     .corpus
@@ -448,11 +464,8 @@ impl Hunt<'_> {
 
     /// Improves one finding, if there is one and the share allows it; `false` if not.
     fn improve(&self, improver: &Improver<'_>, nothing_else: bool) -> Result<bool, Error> {
-        let ends_soon = self
-            .run
-            .time
-            .is_some_and(|time| time.saturating_sub(self.begun.elapsed()) < TOO_LATE);
-        if ends_soon {
+        let left = self.run.left(self.begun.elapsed());
+        if left.is_some_and(|left| left < TOO_LATE) {
             return Ok(false);
         }
         let Some(_turn) = self.budget.turn(nothing_else) else {
@@ -486,6 +499,7 @@ impl Hunt<'_> {
             findings: totals.findings,
             unique: totals.unique,
             isolated: totals.isolated,
+            waiting: totals.waiting,
             improving: self.budget.running(),
         })
     }

@@ -138,6 +138,8 @@ pub struct Status {
     pub unique: u64,
     /// Of those, isolated.
     pub isolated: u64,
+    /// Signatures that wait to be reduced and isolated, or are just then.
+    pub waiting: u64,
     /// Threads that reduce or isolate now.
     pub improving: usize,
 }

@@ -15,6 +15,8 @@ use crate::bench::Bench;
 use crate::event::Event;
 use crate::settings::{Run, Settings};
 
+/// In a stored case whose reduction ended before it was done: whoever has the claim next goes on with it.
+const CUT: &str = "reduction-cut";
 /// Share of what is left of a hunt that a reduction may take: page and culprit need the rest.
 const REDUCING: f64 = 0.5;
 /// Share of what is left that is kept for storing and leaving.
@@ -28,6 +30,24 @@ fn key(finding: &Finding, case: &Case, pass: &str) -> String {
         _ => pass,
     };
     format!("{} | {} | {place}", finding.kind, finding.family)
+}
+
+/// How far an improvement came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// Everything that can be learnt is.
+    All,
+    /// The hunt had no time for more.
+    SoFar,
+}
+
+/// A reduced case as it is stored.
+fn document(case: &Case, cut: bool) -> Option<Value> {
+    let mut document = serde_json::to_value(case).ok()?;
+    if cut {
+        document.as_object_mut()?.insert(CUT.into(), json!(true));
+    }
+    Some(document)
 }
 
 /// Improves findings.
@@ -45,7 +65,9 @@ impl Improver<'_> {
     /// Learns what can be learnt of a claim's finding, on `jobs` cores, and settles the claim.
     pub(crate) fn improve(&self, claim: &Claim, jobs: usize) -> Result<(), Error> {
         match self.steps(claim, jobs) {
-            Ok(()) => Ok(self.store.settle(claim, None)?),
+            Ok(Done::All) => Ok(self.store.settle(claim, None)?),
+            // The claim goes back when we leave; the next hunt on this store goes on with it.
+            Ok(Done::SoFar) => Ok(()),
             Err(error @ Error::CompilerGone { .. }) => Err(error),
             Err(error) if error.is_interrupt() || error.is_fatal() => Err(error),
             Err(error) => {
@@ -65,25 +87,39 @@ impl Improver<'_> {
         }
     }
 
-    fn steps(&self, claim: &Claim, jobs: usize) -> Result<(), Error> {
+    fn steps(&self, claim: &Claim, jobs: usize) -> Result<Done, Error> {
         let begun = Instant::now();
         let finding = &claim.finding;
         let original = self.case(&self.store.case(&finding.case)?)?;
         let compiler = self.compiler(&original)?;
         let mut state = finding.state;
-        let mut case = match &finding.reduced {
-            // Whoever had the claim before came this far.
-            Some(reduced) => self.case(&self.store.case(reduced)?)?,
-            None => {
-                let case = self.reduce(&original, compiler, jobs)?;
-                state = self.learn(
-                    claim,
-                    Improvement {
-                        reduced: serde_json::to_value(&case).ok(),
-                        ..Improvement::default()
-                    },
-                )?;
-                case
+        // Whoever had the claim before came this far.
+        let (known, mut cut) = match &finding.reduced {
+            Some(reduced) => {
+                let document = self.store.case(reduced)?;
+                (Some(self.case(&document)?), document.get(CUT).is_some())
+            }
+            None => (None, true),
+        };
+        let mut case = match known {
+            Some(case) if !cut => case,
+            known => {
+                let from = known.as_ref().unwrap_or(&original);
+                let (case, ended) = self.reduce(from, compiler, jobs)?;
+                cut = ended == Done::SoFar;
+                // A reduction without time for a single step is none.
+                if case.program.text.len() < from.program.text.len() {
+                    state = self.learn(
+                        claim,
+                        Improvement {
+                            reduced: document(&case, cut),
+                            ..Improvement::default()
+                        },
+                    )?;
+                    case
+                } else {
+                    from.clone()
+                }
             }
         };
         // The page first: it is worth more than the culprit when the time runs out between them.
@@ -91,13 +127,14 @@ impl Improver<'_> {
         let mut culprit = None;
         match self.isolate(&case, compiler, jobs) {
             Ok(isolation) => {
+                cut |= isolation.culprit().is_none() && self.short();
                 candor_isolate::complete(&mut case, &isolation);
                 culprit = case.pass.as_ref().map(|pass| pass.name.clone());
                 if let Some(pass) = &culprit {
                     state = self.learn(
                         claim,
                         Improvement {
-                            reduced: serde_json::to_value(&case).ok(),
+                            reduced: document(&case, cut),
                             culprit: serde_json::to_value(&isolation).ok(),
                             key: Some(key(finding, &case, pass)),
                             ..Improvement::default()
@@ -118,15 +155,16 @@ impl Improver<'_> {
             culprit,
             seconds: begun.elapsed().as_secs_f64(),
         });
-        Ok(())
+        Ok(if cut { Done::SoFar } else { Done::All })
     }
 
     fn learn(&self, claim: &Claim, improvement: Improvement) -> Result<State, Error> {
         Ok(self.store.improve(&claim.finding.id, &improvement)?)
     }
 
-    /// The case with a small program.
-    fn reduce(&self, case: &Case, compiler: &Compiler, jobs: usize) -> Result<Case, Error> {
+    /// The case with a small program, and whether it could be made smaller in more time than this hunt has.
+    fn reduce(&self, case: &Case, compiler: &Compiler, jobs: usize) -> Result<(Case, Done), Error> {
+        let short = self.budget(REDUCING) < self.run.reduction;
         let settings = candor_reduce::Settings {
             jobs,
             time: self.settings.run_time(),
@@ -139,7 +177,8 @@ impl Improver<'_> {
             // Only an interruption leaves a result unverified; it is not stored.
             return Err(candor_toolchain::Error::Interrupted.into());
         }
-        Ok(reduction.case)
+        let cut = short && reduction.stopped.is_some();
+        Ok((reduction.case, if cut { Done::SoFar } else { Done::All }))
     }
 
     /// Which pass it is.
@@ -164,13 +203,15 @@ impl Improver<'_> {
 
     /// The time one step may take: bounded, and this share of what is left of the hunt.
     fn budget(&self, share: f64) -> Duration {
-        match self.run.time {
-            Some(time) => {
-                let left = time.saturating_sub(self.begun.elapsed());
-                left.mul_f64(share).min(self.run.reduction)
-            }
+        match self.run.left(self.begun.elapsed()) {
+            Some(left) => left.mul_f64(share).min(self.run.reduction),
             None => self.run.reduction,
         }
+    }
+
+    /// Whether the hunt ends before a step would have had all its time.
+    fn short(&self) -> bool {
+        self.budget(1.0) < self.run.reduction
     }
 
     fn case(&self, value: &Value) -> Result<Case, Error> {

@@ -29,6 +29,8 @@ pub(crate) enum Progress {
 
 /// What judging needs.
 pub(crate) struct Judge<'a> {
+    /// Whether the time is over; asked between two builds.
+    pub(crate) ending: &'a dyn Fn() -> bool,
     pub(crate) bench: &'a Bench<'a>,
     pub(crate) settings: &'a Settings,
     pub(crate) store: &'a dyn Store,
@@ -86,6 +88,9 @@ impl Judge<'_> {
                     };
                     self.trial(&trial, true, &mut portion)?
                 }
+            };
+            let Some(findings) = findings else {
+                return Ok(Progress::Paused);
             };
             portion.add(Metric::Programs, "", 1);
             self.store
@@ -172,14 +177,14 @@ impl Judge<'_> {
         number: u64,
         expected: &Behaviour,
         portion: &mut Portion,
-    ) -> Result<u64, Error> {
+    ) -> Result<Option<u64>, Error> {
         let choice = Choice {
             seed: variant_seed(lease),
             ..Choice::default()
         };
         let variant = variant(parent, profile, &choice, number);
         if variant.snippets.is_empty() {
-            return Ok(0);
+            return Ok(Some(0));
         }
         let program = Program {
             text: variant.text(&parent.text)?,
@@ -199,16 +204,27 @@ impl Judge<'_> {
         self.trial(&trial, number == 1, portion)
     }
 
-    /// Builds a program everywhere and lets the oracles judge; the number of findings.
-    fn trial(&self, trial: &Trial<'_>, debug: bool, portion: &mut Portion) -> Result<u64, Error> {
+    /// Builds a program everywhere and lets the oracles judge; the number of findings, `None` when the time ended
+    /// before that.
+    fn trial(
+        &self,
+        trial: &Trial<'_>,
+        debug: bool,
+        portion: &mut Portion,
+    ) -> Result<Option<u64>, Error> {
         let mut findings = 0;
         let mut verdicts = Verdicts::default();
         if self.settings.builds_plainly() {
-            let builds = self.build_all(trial, portion)?;
+            let Some(builds) = self.build_all(trial, portion)? else {
+                return Ok(None);
+            };
             verdicts = trial.judge_builds(&builds)?;
             findings += self.keep(trial, &mut verdicts)?;
         }
         if debug && self.settings.looks(Oracle::Debug) {
+            if (self.ending)() {
+                return Ok(None);
+            }
             match trial.judge_debug(portion, &mut verdicts) {
                 Ok(()) => {}
                 Err(error) if error.is_fatal() || error.is_interrupt() => return Err(error),
@@ -231,14 +247,15 @@ impl Judge<'_> {
                 reason,
             });
         }
-        Ok(findings)
+        Ok(Some(findings))
     }
 
+    /// `None` when the time ended before all were made.
     fn build_all<'b>(
         &'b self,
         trial: &Trial<'_>,
         portion: &mut Portion,
-    ) -> Result<Vec<Built1<'b>>, Error> {
+    ) -> Result<Option<Vec<Built1<'b>>>, Error> {
         let manner = Manner {
             compile: self.settings.compile_time(),
             run: self
@@ -249,6 +266,9 @@ impl Judge<'_> {
         let mut builds = Vec::new();
         for target in &self.bench.targets {
             for level in &self.settings.levels {
+                if (self.ending)() {
+                    return Ok(None);
+                }
                 let flags = flags(target, level);
                 let seen = match build(self.bench, trial.program, target.compiler, &flags, manner) {
                     Ok(seen) => seen,
@@ -269,7 +289,7 @@ impl Judge<'_> {
                 });
             }
         }
-        Ok(builds)
+        Ok(Some(builds))
     }
 
     /// Where a program could not be started, looks whether a compiler vanished; if so, that is the error.

@@ -234,6 +234,8 @@ pub struct Run {
     pub jobs: usize,
     /// When to end; `None`: when all seeds are judged, or at Ctrl-C.
     pub time: Option<Duration>,
+    /// What findings under way are given after that to be reduced and isolated.
+    pub grace: Duration,
     /// Largest share of the threads' time that reducing and isolating takes while seeds are left.
     pub share: f64,
     /// Time one reduction may take.
@@ -242,11 +244,21 @@ pub struct Run {
     pub resume: bool,
 }
 
+impl Run {
+    /// What is left until everything ends, grace included; `None`: there is no end.
+    #[must_use]
+    pub fn left(&self, elapsed: Duration) -> Option<Duration> {
+        self.time
+            .map(|time| (time + self.grace).saturating_sub(elapsed))
+    }
+}
+
 impl Default for Run {
     fn default() -> Self {
         Run {
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             time: None,
+            grace: Duration::ZERO,
             share: 0.25,
             reduction: Duration::from_secs(300),
             resume: false,

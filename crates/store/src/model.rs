@@ -414,6 +414,8 @@ pub struct Totals {
     pub unique: u64,
     /// Unique ones whose culprit is known.
     pub isolated: u64,
+    /// Signatures that still wait to be reduced and isolated, or are just then.
+    pub waiting: u64,
 }
 
 /// One worker's task to improve what is known of a signature.

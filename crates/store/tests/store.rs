@@ -267,6 +267,18 @@ fn a_finding_is_stored_once_and_improved_in_steps() {
     store.add(&finding(2, "a")).unwrap();
     let error = store.finding("").unwrap_err().to_string();
     assert!(error.contains("fits 2 findings"), "{error}");
+
+    // a whole id is that finding, whatever else begins with it
+    for longer in ["abc", "abcd", "abcde"] {
+        let mut new = finding(3, "a");
+        new.id = FindingId(longer.into());
+        store.add(&new).unwrap();
+    }
+    assert_eq!(store.finding("abc").unwrap().id.0, "abc");
+    assert_eq!(store.finding("abcd").unwrap().id.0, "abcd");
+    assert_eq!(store.finding("abcde").unwrap().id.0, "abcde");
+    let error = store.finding("ab").unwrap_err().to_string();
+    assert!(error.contains("fits 3 findings"), "{error}");
 }
 
 #[test]

@@ -34,6 +34,11 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
 
+    /// What findings under way are given after --for to be reduced and isolated (default: half of --for, at
+    /// most a minute)
+    #[arg(long, value_name = "TIME", value_parser = grace, requires = "time")]
+    grace: Option<Duration>,
+
     /// A compiler command; repeat for more (default: every gcc and clang found)
     #[arg(long = "cc", value_name = "COMMAND")]
     compilers: Vec<String>,
@@ -116,6 +121,17 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(bad)
 }
 
+/// The same, or `0`.
+fn grace(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" | "0s" => Ok(Duration::ZERO),
+        _ => duration(text),
+    }
+}
+
+/// Grace is at most this, unless another is given.
+const LONGEST_GRACE: Duration = Duration::from_secs(60);
+
 /// Hunts.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if !(0.0..=1.0).contains(&args.share) {
@@ -167,6 +183,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let run = Run {
         jobs: args.jobs.or(context.config.jobs).unwrap_or(defaults.jobs),
         time: args.time,
+        grace: match (args.grace, args.time) {
+            (Some(grace), _) => grace,
+            (None, Some(time)) => (time / 2).min(LONGEST_GRACE),
+            (None, None) => Duration::ZERO,
+        },
         share: args.share,
         resume: args.resume,
         ..defaults
@@ -455,13 +476,27 @@ fn summary(status: &Status, store: &Path) {
     }
     anstream::print!("\n{table}");
     anstream::println!(
-        "\n{} findings in {}, {} of them unique, {} with a culprit; {} could not be confirmed this time",
-        status.findings,
+        "\n{} in {}, {} unique, {} with a culprit; {} could not be confirmed this time",
+        match status.findings {
+            1 => "1 finding".to_owned(),
+            more => format!("{more} findings"),
+        },
         store.display(),
         status.unique,
         status.isolated,
         status.undecided
     );
+    if status.waiting > 0 {
+        anstream::println!(
+            "{} to be reduced and isolated; `candor hunt --resume --store {}` goes on with that \
+             (--share 1: before anything else)",
+            match status.waiting {
+                1 => "1 of them still waits".to_owned(),
+                more => format!("{more} of them still wait"),
+            },
+            store.display()
+        );
+    }
     anstream::println!("`candor report --store {}` shows them", store.display());
 }
 

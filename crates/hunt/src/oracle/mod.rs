@@ -206,11 +206,17 @@ impl Trial<'_> {
             family: case.family.clone(),
             level: case.flags.join(" "),
             signature: Signature(discovery.signature.clone()),
-            priority: discovery.priority,
+            priority: self.priority(discovery),
             title: discovery.title.clone(),
             case: serde_json::to_value(case).unwrap_or(Value::Null),
             affected: json!(discovery.affected),
         }
+    }
+
+    /// Kinds first; within one kind small programs, which are reduced sooner.
+    fn priority(&self, discovery: &Discovery) -> i64 {
+        let size = i64::try_from(self.program.text.len() / 1000).unwrap_or(i64::MAX);
+        discovery.priority * 1000 - size.min(999)
     }
 
     /// Counts a trial's undecided.

@@ -35,10 +35,11 @@ fn people_can_use_it() {
     for (name, page) in hostile::pages() {
         let page = page
             .replace("\"../style.css", "\"style.css")
-            .replace("\"../script.js", "\"script.js");
+            .replace("\"../script.js", "\"script.js")
+            .replace("\"../icon.svg", "\"icon.svg");
         std::fs::write(evil.join(name), page).unwrap();
     }
-    for name in ["style.css", "script.js"] {
+    for name in ["style.css", "script.js", "icon.svg"] {
         std::fs::copy(report.join(name), evil.join(name)).unwrap();
     }
     let served = Served::new(made().store.clone());

@@ -165,11 +165,17 @@ impl SqliteStore {
         let mut found = self.read(|connection| {
             connection
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM {SOURCE} WHERE substr(f.id, 1, length(?1)) = ?1 LIMIT 99"
+                    "SELECT {COLUMNS} FROM {SOURCE} WHERE substr(f.id, 1, length(?1)) = ?1
+                     ORDER BY f.id LIMIT 99"
                 ))?
                 .query_map([id], finding)?
                 .collect::<Result<Vec<_>, _>>()
         })?;
+        // A whole id names one finding, whatever else begins with it; the shortest comes first.
+        let whole = found.first().is_some_and(|one| one.id.0 == id);
+        if whole {
+            found.truncate(1);
+        }
         match (found.len(), found.pop()) {
             (1, Some(one)) if !id.is_empty() => Ok(one),
             (0, _) => Err(Error::NoFinding { id: id.to_owned() }),
@@ -230,13 +236,15 @@ impl SqliteStore {
             connection
                 .prepare_cached(
                     "SELECT (SELECT count(*) FROM findings),
-                            count(DISTINCT coalesce(key, signature)), count(DISTINCT key) FROM signatures",
+                            count(DISTINCT coalesce(key, signature)), count(DISTINCT key),
+                            count(CASE WHEN state IN ('open', 'claimed') THEN 1 END) FROM signatures",
                 )?
                 .query_row([], |row| {
                     Ok(Totals {
                         findings: row.get(0)?,
                         unique: row.get(1)?,
                         isolated: row.get(2)?,
+                        waiting: row.get(3)?,
                     })
                 })
         })
