@@ -125,7 +125,7 @@ pub fn findings(
         known: BTreeMap::new(),
     };
     let mut tally = Tally::default();
-    let mut groups: BTreeMap<(Svma, Class, Option<Required>), Group> = BTreeMap::new();
+    let mut groups: BTreeMap<(Svma, Class, bool), Group> = BTreeMap::new();
     for (number, (test, outcome)) in tests.iter().zip(outcomes).enumerate() {
         let judgement = match outcome {
             Outcome::Judged(judgement) => judgement,
@@ -159,7 +159,12 @@ pub fn findings(
             let Some(frame) = frames.pass_frame(stack) else {
                 continue;
             };
-            let key = (frame.address, verdict.class, verdict.required);
+            // What is only shown on demand does not add to the counts of what is shown.
+            let key = (
+                frame.address,
+                verdict.class,
+                verdict.confidence > Confidence::Low,
+            );
             groups
                 .entry(key)
                 .or_insert_with(|| Group::new(frame))
@@ -168,7 +173,7 @@ pub fn findings(
     }
     let mut sites: Vec<Site> = groups
         .into_iter()
-        .filter_map(|((_, class, required), group)| group.site(class, required))
+        .filter_map(|((_, class, _), group)| group.site(class))
         .collect();
     sites.sort_by(|a, b| {
         (b.confidence, b.tests, a.address).cmp(&(a.confidence, a.tests, b.address))
@@ -189,7 +194,8 @@ struct Group {
     tests: BTreeSet<usize>,
     updates: usize,
     best: Option<(Confidence, String)>,
-    example: Option<(usize, Example)>,
+    /// How often each operation is required, with the smallest input that shows it.
+    required: BTreeMap<Option<Required>, (usize, usize, Example)>,
 }
 
 impl Group {
@@ -202,7 +208,7 @@ impl Group {
             tests: BTreeSet::new(),
             updates: 0,
             best: None,
-            example: None,
+            required: BTreeMap::new(),
         }
     }
 
@@ -222,21 +228,34 @@ impl Group {
             self.best = Some((verdict.confidence, verdict.reason.clone()));
         }
         let size = test.run.input.len();
-        if self.example.as_ref().is_none_or(|(best, _)| size < *best) {
-            let example = Example {
-                test: number,
-                name: test.name(),
-                pipeline: pipeline.clone(),
-                update: update.clone(),
-                verdict,
-            };
-            self.example = Some((size, example));
+        let example = |verdict: Verdict| Example {
+            test: number,
+            name: test.name(),
+            pipeline: pipeline.clone(),
+            update: update.clone(),
+            verdict,
+        };
+        match self.required.get_mut(&verdict.required) {
+            Some((count, smallest, known)) => {
+                *count += 1;
+                if size < *smallest {
+                    (*smallest, *known) = (size, example(verdict));
+                }
+            }
+            None => {
+                let required = verdict.required;
+                self.required.insert(required, (1, size, example(verdict)));
+            }
         }
     }
 
-    fn site(self, class: Class, required: Option<Required>) -> Option<Site> {
+    /// One place in the source has one fix: where several operations are required, the one most often.
+    fn site(self, class: Class) -> Option<Site> {
         let (confidence, reason) = self.best?;
-        let (_, example) = self.example?;
+        let (required, (_, _, example)) = self
+            .required
+            .into_iter()
+            .max_by_key(|(required, (count, _, _))| (*count, *required))?;
         Some(Site {
             address: self.frame.address,
             frame: self.frame,

@@ -69,6 +69,8 @@ impl Opcode {
     pub const UNREACHABLE: Opcode = Opcode(7);
     /// `phi`.
     pub const PHI: Opcode = Opcode(44);
+    /// `alloca`.
+    pub const ALLOCA: Opcode = Opcode(26);
     /// `call`.
     pub const CALL: Opcode = Opcode(45);
 

@@ -17,8 +17,8 @@ use crate::hooks::{Hook, Target};
 use crate::layout::{Layout, word};
 use crate::thunk::Registers;
 
-/// Frames kept per stack: enough to reach the pass's `run` through loop pass managers.
-const FRAMES: usize = 24;
+/// Frames kept per stack: enough to get out of IR infrastructure and see who called the pass's helper.
+const FRAMES: usize = 12;
 /// A list longer than this is taken for a broken one.
 const LONGEST_LIST: usize = 1 << 20;
 
@@ -55,6 +55,15 @@ pub struct Recorder<'a> {
     /// Per list, the last terminator that left it.
     last_terminator: FxHashMap<usize, InstId>,
     stacks: FxHashMap<Vec<Svma>, StackId>,
+    /// By where the return address is and what it is: the last stack walked from there.
+    walked: FxHashMap<(usize, usize), (Vec<Walked>, StackId)>,
+}
+
+/// A frame that was walked: where its return address is, and what it is.
+#[derive(Clone, Copy, Debug)]
+struct Walked {
+    slot: usize,
+    address: usize,
 }
 
 /// A watched function in this process.
@@ -93,6 +102,7 @@ impl<'a> Recorder<'a> {
             inserting_after: 0,
             last_terminator: FxHashMap::default(),
             stacks: FxHashMap::default(),
+            walked: FxHashMap::default(),
         }
     }
 
@@ -162,7 +172,7 @@ impl<'a> Recorder<'a> {
         match hook {
             Hook::Construct => {
                 let id = self.add(this, true);
-                let stack = Some(self.stack(registers.return_address));
+                let stack = Some(self.stack(registers));
                 match self.armed.take() {
                     Some(source) => self.push(Deed::Clone, id, Some(source), stack),
                     None => self.push(Deed::Create, id, None, stack),
@@ -321,7 +331,7 @@ impl<'a> Recorder<'a> {
         };
         // SAFETY: promised by the caller.
         let bulk = unsafe { self.is_bulk(to, from, first, last) };
-        let stack = self.stack(registers.return_address);
+        let stack = self.stack(registers);
         let mut node = first;
         for _ in 0..LONGEST_LIST {
             if node == last || node == 0 || node == from {
@@ -371,21 +381,42 @@ impl<'a> Recorder<'a> {
     }
 
     /// The call stack above the watched function, outermost last, as addresses in the file.
-    fn stack(&mut self, return_address: usize) -> StackId {
+    ///
+    /// Walking costs microseconds, and a pass calls from the same places again and again: a stack that
+    /// was walked from the same place is the same if every return address is still where it was.
+    fn stack(&mut self, registers: &Registers) -> StackId {
+        let from = (
+            (&raw const registers.return_address) as usize,
+            registers.return_address,
+        );
+        if let Some((frames, id)) = self.walked.get(&from)
+            // SAFETY: slots of frames further up this very stack, which are mapped.
+            && frames.iter().all(|one| unsafe { word(one.slot) } == one.address)
+        {
+            return *id;
+        }
         let mut walk = Walk {
-            return_address,
+            return_address: registers.return_address,
             inside: false,
-            bias: self.bias,
             frames: Vec::with_capacity(FRAMES),
         };
         // SAFETY: the callback keeps to the contract of the unwinder; `walk` outlives the call.
         unsafe { _Unwind_Backtrace(frame, (&raw mut walk).cast()) };
-        if let Some(&known) = self.stacks.get(&walk.frames) {
-            return known;
-        }
-        let id = StackId(u32::try_from(self.recording.stacks.len()).unwrap_or(u32::MAX));
-        self.recording.stacks.push(walk.frames.clone());
-        self.stacks.insert(walk.frames, id);
+        let frames: Vec<Svma> = walk
+            .frames
+            .iter()
+            .map(|one| Avma(one.address as u64).stated(self.bias))
+            .collect();
+        let id = match self.stacks.get(&frames) {
+            Some(&known) => known,
+            None => {
+                let id = StackId(u32::try_from(self.recording.stacks.len()).unwrap_or(u32::MAX));
+                self.recording.stacks.push(frames.clone());
+                self.stacks.insert(frames, id);
+                id
+            }
+        };
+        self.walked.insert(from, (walk.frames, id));
         id
     }
 }
@@ -394,8 +425,7 @@ impl<'a> Recorder<'a> {
 struct Walk {
     return_address: usize,
     inside: bool,
-    bias: u64,
-    frames: Vec<Svma>,
+    frames: Vec<Walked>,
 }
 
 unsafe extern "C" {
@@ -404,15 +434,22 @@ unsafe extern "C" {
         argument: *mut libc::c_void,
     ) -> c_int;
     fn _Unwind_GetIP(context: *mut libc::c_void) -> usize;
+    fn _Unwind_GetCFA(context: *mut libc::c_void) -> usize;
 }
 
 /// Keeps frames from the watched function's caller on. Any non-zero result ends the walk.
 extern "C" fn frame(context: *mut libc::c_void, argument: *mut libc::c_void) -> c_int {
     // SAFETY: the unwinder's context, and the argument of `stack`.
-    let (address, walk) = unsafe { (_Unwind_GetIP(context), &mut *argument.cast::<Walk>()) };
+    let (address, slot, walk) = unsafe {
+        (
+            _Unwind_GetIP(context),
+            _Unwind_GetCFA(context).wrapping_sub(8),
+            &mut *argument.cast::<Walk>(),
+        )
+    };
     walk.inside |= address == walk.return_address;
     if walk.inside {
-        walk.frames.push(Avma(address as u64).stated(walk.bias));
+        walk.frames.push(Walked { slot, address });
     }
     c_int::from(walk.frames.len() >= FRAMES)
 }

@@ -12,10 +12,13 @@ mod growing_terminator;
 mod infrastructure;
 mod located;
 mod merge_kinds;
+mod no_result;
 mod one_pass;
 mod operation;
 mod phi_source;
 mod same_block;
+mod same_function;
+mod stack_slot;
 mod traps;
 mod unreachable;
 
@@ -104,11 +107,13 @@ pub trait Filter: Sync {
 }
 
 /// Every filter, in the order in which they are asked.
-pub const ALL: [&dyn Filter; 15] = [
+pub const ALL: [&dyn Filter; 18] = [
     &one_pass::OnePass,
+    &same_function::SameFunction,
     &assumption::Assumption,
     &infrastructure::Infrastructure,
     &evidence::NeighbourEvidence,
+    &no_result::NoResult,
     &phi_source::PhiSource,
     &growing_terminator::GrowingTerminator,
     &agreement::Agreement,
@@ -120,6 +125,7 @@ pub const ALL: [&dyn Filter; 15] = [
     &operation::NoOperation,
     &located::LocatedThen,
     &unreachable::Unreachable,
+    &stack_slot::StackSlot,
 ];
 
 /// The filters that are on.
