@@ -29,6 +29,8 @@ bench: install
 	$(CARGO) run --release -p candor-check --example bench_check -- 12
 	$(CARGO) run --release -p candor-check --example bench_check -- 12 locals
 	$(CARGO) run --release -p candor-mutate --example bench_mutate -- 20
+	./scripts/llvm-source.sh 19 target/llvm-19
+	$(CARGO) run --release -p candor-conform --example bench_conform -- 19 target/llvm-19/llvm/test/Transforms 200
 	$(CARGO) run --release -p candor-hunt --example bench_hunt -- 60 3
 
 install:

@@ -22,6 +22,8 @@ packages=(
 )
 
 if [ "${1:-}" = --tests ]; then
+  # regression tests that conform writes are tried with FileCheck
+  packages+=(llvm-16-tools llvm-19-tools)
   # the report's pages are tested in a real browser
   packages+=(chromium fonts-dejavu-core)
   # others than Debian package these two as one

@@ -313,8 +313,34 @@ impl<'a> Court<'a> {
                 .all(|place| self.trace.before[place.0].name == *name),
             evidence: self.evidence(id, place, rule),
             grows: rule == Rule::T && self.grows(id, place) && self.twin(place).is_none(),
+            precedes: rule == Rule::S && self.precedes(&places, place),
             sources: described,
         })
+    }
+
+    /// Whether every way to the destination in the output goes through a block of the sources.
+    fn precedes(&self, sources: &[Place], place: Place) -> bool {
+        let Some(after) = self.trace.after.get(place.0) else {
+            return false;
+        };
+        let there: BTreeSet<usize> = sources
+            .iter()
+            .map(|source| self.trace.before[source.0].blocks[source.1].address)
+            .filter(|address| !self.trace.recording.dead_blocks.contains(address))
+            .filter_map(|address| after.blocks.iter().position(|one| one.address == address))
+            .collect();
+        let mut seen = BTreeSet::new();
+        let mut next = vec![0];
+        while let Some(block) = next.pop() {
+            if there.contains(&block) || !seen.insert(block) {
+                continue;
+            }
+            let Some(block) = after.blocks.get(block) else {
+                continue;
+            };
+            next.extend(&block.successors);
+        }
+        !seen.contains(&place.1) && !there.is_empty()
     }
 
     /// Whether the rule's immediate source had a location when the destination was put in place.

@@ -188,6 +188,8 @@ pub struct Candidate {
     pub evidence: Evidence,
     /// For rule T: more successors than the old terminator.
     pub grows: bool,
+    /// For rule S: whoever gets to the destination has been in the source's block.
+    pub precedes: bool,
 }
 
 impl Candidate {

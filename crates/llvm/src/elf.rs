@@ -4,17 +4,45 @@
 //! `.dynsym` does not name (two thirds of a libLLVM).
 
 use std::path::Path;
+use std::sync::Arc;
 
+use memmap2::Mmap;
 use object::read::elf::{ElfFile64, FileHeader, Rela};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use crate::{Error, Svma};
 
+/// A part of the library's file. Nothing is copied: every run is a fork, which costs what the process
+/// holds in memory of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    file: Option<Arc<Mmap>>,
+    range: std::ops::Range<usize>,
+}
+
+impl Part {
+    fn new(file: &Arc<Mmap>, part: &[u8]) -> Self {
+        let first = (part.as_ptr() as usize).wrapping_sub(file.as_ptr() as usize);
+        Part {
+            file: Some(Arc::clone(file)),
+            range: first..first.saturating_add(part.len()),
+        }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.file
+            .as_ref()
+            .and_then(|file| file.get(self.range.clone()))
+            .unwrap_or_default()
+    }
+}
+
 /// A function of the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// Mangled, without the symbol version.
-    pub name: String,
+    pub name: Name,
     /// Where it starts.
     pub start: Svma,
     /// Its length in bytes.
@@ -22,6 +50,34 @@ pub struct Exported {
     /// Whether the linker may have chosen it among copies.
     pub weak: bool,
 }
+
+/// A symbol's name, in the file or (in tests) of its own.
+#[derive(Clone, Debug)]
+pub enum Name {
+    /// In the file.
+    There(Part),
+    /// Not in any file.
+    Own(&'static str),
+}
+
+impl std::ops::Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Name::There(part) => std::str::from_utf8(part.bytes()).unwrap_or_default(),
+            Name::Own(name) => name,
+        }
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Name {}
 
 /// The facts of one ELF library.
 #[derive(Clone, Debug)]
@@ -33,7 +89,7 @@ pub struct Elf {
     /// First and one past the last address of `.text`.
     pub text: (Svma, Svma),
     /// The bytes of `.text`.
-    pub code: Vec<u8>,
+    pub code: Part,
     /// Hexadecimal; the file's size when there is no note.
     pub build_id: String,
     /// What it calls itself.
@@ -48,7 +104,7 @@ impl Default for Elf {
             exported: Vec::new(),
             extents: Vec::new(),
             text: (Svma(0), Svma(0)),
-            code: Vec::new(),
+            code: Part::default(),
             build_id: String::new(),
             soname: String::new(),
             has_lines: false,
@@ -65,18 +121,18 @@ impl Elf {
         })?;
         // SAFETY: a library under /usr/lib or the like; if it is truncated while we read it, so is
         // every program that uses it.
-        let data = unsafe { memmap2::Mmap::map(&file) }.map_err(|source| Error::Read {
+        let data = unsafe { Mmap::map(&file) }.map_err(|source| Error::Read {
             path: path.to_owned(),
             source,
         })?;
-        Self::parse(&data).map_err(|reason| Error::NotALibrary {
+        Self::parse(&Arc::new(data)).map_err(|reason| Error::NotALibrary {
             path: path.to_owned(),
             reason,
         })
     }
 
-    fn parse(data: &[u8]) -> Result<Self, String> {
-        let file: ElfFile64<'_> = ElfFile64::parse(data).map_err(|error| error.to_string())?;
+    fn parse(data: &Arc<Mmap>) -> Result<Self, String> {
+        let file: ElfFile64<'_> = ElfFile64::parse(&data[..]).map_err(|error| error.to_string())?;
         if file.architecture() != object::Architecture::X86_64 {
             return Err(format!("it is for {:?}", file.architecture()));
         }
@@ -95,17 +151,21 @@ impl Elf {
             }
             let Ok(name) = symbol.name() else { continue };
             elf.exported.push(Exported {
-                name: name.split('@').next().unwrap_or(name).to_owned(),
+                name: Name::There(Part::new(
+                    data,
+                    name.split('@').next().unwrap_or(name).as_bytes(),
+                )),
                 start: Svma(symbol.address()),
                 size: symbol.size(),
                 weak: symbol.is_weak(),
             });
         }
         elf.exported
-            .sort_by(|a, b| (a.start, &a.name).cmp(&(b.start, &b.name)));
+            .sort_by(|a, b| (a.start, &*a.name).cmp(&(b.start, &*b.name)));
+        elf.exported.shrink_to_fit();
         if let Some(text) = file.section_by_name(".text") {
             elf.text = (Svma(text.address()), Svma(text.address() + text.size()));
-            elf.code = text.data().map_err(|error| error.to_string())?.to_vec();
+            elf.code = Part::new(data, text.data().map_err(|error| error.to_string())?);
         }
         elf.extents = extents(&file).unwrap_or_default();
         Ok(elf)
@@ -138,7 +198,7 @@ impl Elf {
     pub fn bytes(&self, start: Svma, length: u64) -> Option<&[u8]> {
         let first = usize::try_from(start.0.checked_sub(self.text.0.0)?).ok()?;
         let last = first.checked_add(usize::try_from(length).ok()?)?;
-        self.code.get(first..last)
+        self.code.bytes().get(first..last)
     }
 }
 

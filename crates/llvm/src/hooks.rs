@@ -176,7 +176,7 @@ pub fn resolve(elf: &Elf) -> Result<Vec<Target>, Vec<String>> {
             {
                 targets.push(Target {
                     hook: pattern.hook,
-                    name: one.name.clone(),
+                    name: one.name.to_string(),
                     start: one.start,
                     size: one.size,
                 });
@@ -216,7 +216,7 @@ mod tests {
     fn missing_functions_are_listed() {
         let elf = Elf {
             exported: vec![Exported {
-                name: "_ZN4llvm11InstructionD2Ev".into(),
+                name: crate::elf::Name::Own("_ZN4llvm11InstructionD2Ev"),
                 start: Svma(16),
                 size: 32,
                 weak: false,

@@ -107,7 +107,7 @@ impl Library {
         self.elf
             .exported
             .iter()
-            .find(|one| one.name == ANCHOR)
+            .find(|one| &*one.name == ANCHOR)
             .map(|one| one.start)
     }
 

@@ -15,6 +15,7 @@ mod merge_kinds;
 mod no_result;
 mod one_pass;
 mod operation;
+mod passed_source;
 mod phi_source;
 mod same_block;
 mod same_function;
@@ -107,7 +108,7 @@ pub trait Filter: Sync {
 }
 
 /// Every filter, in the order in which they are asked.
-pub const ALL: [&dyn Filter; 18] = [
+pub const ALL: [&dyn Filter; 19] = [
     &one_pass::OnePass,
     &same_function::SameFunction,
     &assumption::Assumption,
@@ -121,6 +122,7 @@ pub const ALL: [&dyn Filter; 18] = [
     &same_block::SameBlock,
     &bulk_move::BulkMove,
     &explicit_source::ExplicitSource,
+    &passed_source::PassedSource,
     &merge_kinds::MergeKinds,
     &operation::NoOperation,
     &located::LocatedThen,
@@ -269,6 +271,7 @@ pub(crate) mod fixture {
             same_function: true,
             evidence: Evidence::default(),
             grows: false,
+            precedes: false,
         }
     }
 

@@ -68,7 +68,7 @@ impl Names {
         let mut by_start = BTreeMap::new();
         for one in &library.elf.exported {
             by_start.entry(one.start).or_insert_with(|| Name {
-                mangled: one.name.clone(),
+                mangled: one.name.to_string(),
                 plain: String::new(),
                 file: None,
                 part: String::new(),
