@@ -41,8 +41,8 @@ pub use error::Error;
 pub use finding::{
     Class, Counts, Finding, Kind, Place, Report, Row, Signature, Undecided, relation,
 };
-pub use native::{Seen, Sighting, look};
-pub use plan::{Plan, PointChoice};
+pub use native::{Seen, Sighting, is_described, look};
+pub use plan::{Plan, PointChoice, SILENT};
 pub use run::{Progress, Request, Settings, Toolset, check};
 pub use truth::{Reference, Truth, references, same_value};
 pub use workshop::{Executable, Object, Workshop, link_flags};

@@ -48,6 +48,17 @@ pub struct Seen {
     pub watch: Option<Watch>,
 }
 
+/// Whether the debug information gives a variable any place or value at all; `function` is `None` for a
+/// global. Nothing is run. Where that cannot be told, it does.
+pub fn is_described(executable: &Executable, function: Option<&str>, variable: &str) -> bool {
+    let spans = Image::open(&executable.path)
+        .and_then(|image| image.location_spans(function.unwrap_or_default(), variable));
+    match spans {
+        Ok(spans) => !spans.is_empty(),
+        Err(error) => !matches!(error, candor_dwarf::Error::Unknown { .. }),
+    }
+}
+
 /// Runs `executable` and compares it with `truth`. The inner error says why its run cannot be held
 /// against it: it computes something else, or did not end.
 pub fn look(

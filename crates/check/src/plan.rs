@@ -61,7 +61,11 @@ impl Plan {
         let points = &unit.points().points;
         let mut only = None;
         let chosen: Vec<usize> = match choice {
-            PointChoice::All => (0..points.len()).collect(),
+            PointChoice::All => points
+                .iter()
+                .filter(|point| !is_silent(&unit, point.function))
+                .map(|point| point.id)
+                .collect(),
             PointChoice::Share { fraction, seed } => (0..points.len())
                 .filter(|index| unit_interval(*seed, *index as u64) < *fraction)
                 .collect(),
@@ -153,6 +157,19 @@ impl Plan {
     }
 }
 
+/// The attribute that keeps barriers out of a function, as it keeps out the compilers' own hooks.
+pub const SILENT: &str = "__attribute__((no_instrument_function))";
+
+/// Whether a function asks to be left alone: `candor reduce` spells out functions of headers, which had
+/// no barriers there, and spelling them out must not change what is looked at.
+fn is_silent(unit: &Unit, function: usize) -> bool {
+    unit.functions().get(function).is_some_and(|function| {
+        unit.text()
+            .get(function.span.start..function.body.start)
+            .is_some_and(|head| head.contains("no_instrument_function"))
+    })
+}
+
 /// The prototype in front, and line numbers as if it were not there. In the text and not in a header
 /// of its own, so that a compiler behind a wrapper needs one file only.
 fn prologue(header: &str, path: &Path) -> String {
@@ -229,6 +246,20 @@ mod tests {
         assert!(plan.is_visible(point, "a", 3));
         let first = plan.point_at(3, Some(3)).unwrap();
         assert!(!plan.is_visible(first, "a", 3));
+    }
+
+    #[test]
+    fn a_function_that_asks_for_it_gets_no_barriers() {
+        let text = format!(
+            "int g;\nstatic {SILENT} void quiet(void) {{\n  g = 1;\n}}\nint main(void) {{\n  quiet();\n  return g;\n}}\n"
+        );
+        let plan = plan(&text, &PointChoice::All);
+        let lines: Vec<u32> = plan
+            .chosen
+            .iter()
+            .map(|point| plan.points()[*point].line)
+            .collect();
+        assert_eq!(lines, [6, 7]);
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl ClaimArgs {
         }
         seen.extend(report.summary.iter().filter_map(|row| row.note.clone()));
         bail!(
-            "{compiler} -O{} shows no {kind}{}; seen instead: {}",
+            "nothing to look into: {compiler} -O{} shows no {kind}{}; seen instead: {}",
             self.level,
             self.variable
                 .as_ref()

@@ -157,6 +157,135 @@ fn what_cannot_be_reduced_is_refused_in_words() {
     );
 }
 
+/// A program with much to drop, and a script that only looks for `keep`.
+fn long_playground(script: &str) -> tempfile::TempDir {
+    let directory = playground();
+    let here = directory.path();
+    let mut text: String = (0..30)
+        .map(|number| format!("int f{number}(int a) {{ return a * {number}; }}\n"))
+        .collect();
+    text += PROGRAM;
+    std::fs::write(here.join("prog.c"), text).unwrap();
+    std::fs::write(
+        here.join("interesting.sh"),
+        format!("#!/bin/sh\n{script}\n"),
+    )
+    .unwrap();
+    directory
+}
+
+/// Whether `text` is what is left of the long program on the way: smaller, and still of interest.
+fn is_progress(text: &str) -> bool {
+    text.contains("keep") && text.lines().count() < 30
+}
+
+/// The disk fills while candidates are kept on it. The best so far is written where there is room for
+/// it, and printed where there is none.
+#[test]
+fn a_disk_that_fills_in_the_middle_keeps_the_best() {
+    let directory = long_playground("grep -q keep prog.c");
+    let here = directory.path();
+    std::fs::create_dir(here.join("small")).unwrap();
+    let run = |output: &str| {
+        // a file system of sixteen pages that nobody else sees
+        let line = format!(
+            "mount -t tmpfs -o size=64k tmpfs small && exec {} reduce prog.c --command ./interesting.sh \
+             --keep-tried small/tried -o {output}",
+            env!("CARGO_BIN_EXE_candor")
+        );
+        use std::os::unix::fs::MetadataExt;
+        let root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+        Command::new("unshare")
+            .current_dir(here)
+            .args([if root { "-m" } else { "-rm" }, "sh", "-c", &line])
+            .output()
+            .unwrap()
+    };
+    let elsewhere = run("out.c");
+    assert_eq!(elsewhere.status.code(), Some(2), "{}", said(&elsewhere));
+    assert!(
+        said(&elsewhere).contains("best so far"),
+        "{}",
+        said(&elsewhere)
+    );
+    let text = std::fs::read_to_string(here.join("out.c")).unwrap();
+    assert!(is_progress(&text), "{text}");
+
+    let there = run("small/out.c");
+    assert_eq!(there.status.code(), Some(2), "{}", said(&there));
+    assert!(said(&there).contains("printed above"), "{}", said(&there));
+    let text = String::from_utf8_lossy(&there.stdout);
+    assert!(is_progress(&text), "{text}");
+    assert!(!here.join("small/out.c").exists());
+}
+
+#[test]
+fn ctrl_c_keeps_the_best_so_far() {
+    let directory = long_playground("sleep 0.1; grep -q keep prog.c");
+    let here = directory.path();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_candor"))
+        .current_dir(here)
+        .args(["reduce", "prog.c", "--command", "./interesting.sh"])
+        .args(["--keep-tried", "tried", "--keep-names", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // in the middle: a smaller program holds
+    let smaller = || {
+        let entries = std::fs::read_dir(here.join("tried")).ok()?;
+        entries
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().ends_with("holds.c"))
+            .find(|entry| {
+                std::fs::read_to_string(entry.path()).is_ok_and(|text| is_progress(&text))
+            })
+    };
+    while smaller().is_none() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        report["stopped"].as_str().unwrap().contains("interrupted"),
+        "{report}"
+    );
+    assert!(report["verified"].is_null());
+    let text = std::fs::read_to_string(here.join("prog.reduced.c")).unwrap();
+    assert!(text.contains("keep") && text.len() < 1000, "{text}");
+}
+
+/// A second reducer gets our result and a script that asks candor. This one stands in for cvise: it
+/// knows one thing we do not do with --keep-names.
+#[test]
+fn another_reducer_goes_on_from_our_result() {
+    let directory = long_playground("grep -q kee prog.c");
+    let here = directory.path();
+    let fake = here.join("cvise");
+    std::fs::write(
+        &fake,
+        "#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\ncp $2 before\nsed -i s/keep/lost/ $2\n\
+         if $1; then exit 1; fi\ncp before $2; sed -i s/keep/kee/ $2\n$1\n",
+    )
+    .unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", here.display(), std::env::var("PATH").unwrap());
+    let output = Command::new(env!("CARGO_BIN_EXE_candor"))
+        .current_dir(here)
+        .env("PATH", path)
+        .args(["reduce", "prog.c", "--command", "./interesting.sh"])
+        .args(["--with", "cvise", "--keep-names"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let text = std::fs::read_to_string(here.join("prog.reduced.c")).unwrap();
+    assert!(text.contains("kee") && !text.contains("keep"), "{text}");
+}
+
 /// Nothing can be written any more: that is said, and every file that was there stays as it was.
 #[test]
 fn a_full_disk_loses_nothing() {

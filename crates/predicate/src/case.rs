@@ -351,6 +351,14 @@ impl Case {
         }
     }
 
+    /// The same about a build by `compiler`, which need not be the one it was found with.
+    pub fn built_by(mut self, compiler: &Compiler) -> Self {
+        self.compiler = compiler.name.clone();
+        self.version = compiler.version.to_string();
+        self.family = compiler.family.to_string();
+        self
+    }
+
     /// Says that the program is a variant: `sidecar` is what `candor mutate` wrote, `seed` the text it
     /// was made from. Reduction then drops whole snippets first.
     pub fn with_variant(mut self, mut sidecar: serde_json::Value, seed: &str) -> Self {

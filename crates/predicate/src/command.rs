@@ -11,7 +11,8 @@ use candor_check::Toolset;
 use candor_toolchain::{Confinement, Ending, Job, Limits, Program};
 
 use crate::Error;
-use crate::verdict::{Evidence, Options, Predicate, Prepared, Rejection, Setup, Verdict};
+use crate::direct::Ask;
+use crate::verdict::{Evidence, Options, Setup, Verdict};
 
 /// See the module.
 pub struct Command<'a> {
@@ -47,39 +48,22 @@ impl<'a> Command<'a> {
     }
 }
 
-impl Predicate for Command<'_> {
-    fn prepare<'p>(
-        &'p self,
-        program: &'p Program,
-    ) -> Result<Result<Box<dyn Prepared + 'p>, Rejection>, Error> {
-        Ok(Ok(Box::new(Asked {
-            command: self,
-            program,
-        })))
-    }
-}
-
-struct Asked<'p> {
-    command: &'p Command<'p>,
-    program: &'p Program,
-}
-
-impl Prepared for Asked<'_> {
-    fn test(&self, setup: &Setup<'_>) -> Result<Verdict, Error> {
-        let workshop = self.command.tools.workshop;
+impl Ask for Command<'_> {
+    fn ask(&self, program: &Program, setup: &Setup<'_>) -> Result<Verdict, Error> {
+        let workshop = self.tools.workshop;
         let directory = workshop.scratch.job()?;
-        let name = self.program.file_name();
-        directory.write(&name, &self.program.text)?;
-        let job = Job::new(&self.command.path, directory.path())
+        let name = program.file_name();
+        directory.write(&name, &program.text)?;
+        let job = Job::new(&self.path, directory.path())
             .arg(&name)
             .env("CANDOR_CC", &setup.compiler.name)
             .env(
                 "CANDOR_FLAGS",
-                [&setup.flags[..], &self.program.flags].concat().join(" "),
+                [&setup.flags[..], &program.flags].concat().join(" "),
             )
             .confinement(Confinement::Open);
-        let run = workshop.sandbox.run(&job, &self.command.limits)?;
-        let shown = self.command.path.display();
+        let run = workshop.sandbox.run(&job, &self.limits)?;
+        let shown = self.path.display();
         Ok(match run.ending {
             Ending::Exited(0) => Verdict::Holds(Evidence {
                 seen: format!("{shown} returned 0"),

@@ -11,9 +11,9 @@
 use candor_check::Toolset;
 use candor_toolchain::{Built, Program};
 
+use crate::direct::Ask;
 use crate::object::{compile, limits};
-use crate::validity::Validity;
-use crate::verdict::{Evidence, Options, Predicate, Prepared, Rejection, Setup, Verdict};
+use crate::verdict::{Evidence, Options, Setup, Verdict};
 use crate::{Error, case};
 
 /// See the module.
@@ -21,64 +21,32 @@ pub struct Crash<'a> {
     tools: &'a Toolset<'a>,
     options: Options,
     site: &'a str,
-    validity: Validity<'a>,
 }
 
 impl<'a> Crash<'a> {
     /// Crashes at `site`; at any when it is empty.
-    pub fn new(
-        tools: &'a Toolset<'a>,
-        options: Options,
-        site: &'a str,
-        validity: Validity<'a>,
-    ) -> Self {
+    pub fn new(tools: &'a Toolset<'a>, options: Options, site: &'a str) -> Self {
         Crash {
             tools,
             options,
             site,
-            validity,
         }
     }
 }
 
-impl Predicate for Crash<'_> {
-    fn prepare<'p>(
-        &'p self,
-        program: &'p Program,
-    ) -> Result<Result<Box<dyn Prepared + 'p>, Rejection>, Error> {
-        if let Some(rejection) = self.validity.warned(program) {
-            return Ok(Err(rejection));
-        }
-        Ok(Ok(Box::new(Asked {
-            crash: self,
-            program,
-        })))
-    }
-
-    fn accept_warnings_of(&mut self, program: &Program) -> Result<(), Error> {
-        self.validity.accept_warnings_of(program);
-        Ok(())
-    }
-}
-
-struct Asked<'p> {
-    crash: &'p Crash<'p>,
-    program: &'p Program,
-}
-
-impl Prepared for Asked<'_> {
-    fn test(&self, setup: &Setup<'_>) -> Result<Verdict, Error> {
-        let workshop = self.crash.tools.workshop;
+impl Ask for Crash<'_> {
+    fn ask(&self, program: &Program, setup: &Setup<'_>) -> Result<Verdict, Error> {
+        let workshop = self.tools.workshop;
         let (built, _) = compile(
             workshop.sandbox,
             workshop.scratch,
             setup.compiler,
-            self.program,
+            program,
             &setup.flags,
-            &limits(self.crash.options.compile),
+            &limits(self.options.compile),
         )?;
         Ok(match built {
-            Built::Crashed { site, .. } if case::same_site(self.crash.site, &site) => {
+            Built::Crashed { site, .. } if case::same_site(self.site, &site) => {
                 Verdict::Holds(Evidence {
                     seen: site,
                     ..Evidence::default()

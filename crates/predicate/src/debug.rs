@@ -6,16 +6,16 @@
 //! the end of a reduction, not here: `candor_check::check` confirms.
 //!
 //! # In which order
-//! The cheapest no comes first: the front end and its warnings, the variable's very existence, the
-//! build under test against one reference build; where the pass to blame is known, that the claim
+//! The cheapest no comes first: the front end and its warnings, the variable's very existence, in the
+//! debug information of the build under test too; that build against one reference build; where the pass to blame is known, that the claim
 //! fails without it. Only then the other references and the sanitizers.
 //!
 //! # Source
 //! Paper 000, §4: the oracle of `candor check`, which see.
 
 use candor_check::{
-    Executable, Object, Plan, PointChoice, Reference, Seen, Settings, Sighting, Toolset, Truth,
-    Watch, look, references,
+    Executable, Kind, Object, Plan, PointChoice, Reference, Seen, Settings, Sighting, Toolset,
+    Truth, Watch, is_described, look, references,
 };
 use candor_toolchain::{Built, Compiler, Program, Sanitizer};
 
@@ -147,13 +147,20 @@ impl<'a> Debug<'a> {
             }
         };
         let workshop = self.tools.workshop;
-        fit(Truth::record(
+        let truth = fit(Truth::record(
             workshop,
             program,
             plan,
             &executable,
             &self.settings,
-        ))
+        ))?;
+        let stops = |truth: &Truth| truth.recording.len() as u64;
+        Ok(truth.and_then(|truth| {
+            if self.options.whole_runs && stops(&truth) >= self.options.max_stops {
+                return Err(Rejection::Undecided("its run takes too long".into()));
+            }
+            Ok(truth)
+        }))
     }
 
     /// The references to hear after the first: of those by its own compiler none, where another
@@ -219,6 +226,19 @@ impl<'a> Debug<'a> {
             Some(watch),
         )?;
         Ok(seen.and_then(|seen| self.judge(seen)))
+    }
+
+    /// Whether a build cannot show the variable wrong because it does not show it anywhere.
+    fn is_nowhere(&self, executable: &Executable) -> bool {
+        let Claim::Debug {
+            kind: Kind::WrongValue,
+            ..
+        } = self.claim
+        else {
+            return false;
+        };
+        let function = self.subject.function.as_deref();
+        !is_described(executable, function, self.subject.root())
     }
 
     fn judge(&self, seen: Seen) -> Look {
@@ -378,6 +398,9 @@ impl Predicate for Debug<'_> {
             Ok(executable) => executable,
             Err(reason) => return Ok(Verdict::Invalid(format!("it does not link: {reason}"))),
         };
+        if self.is_nowhere(&executable) {
+            return Ok(Verdict::Fails(format!("{} is nowhere", self.subject)));
+        }
         let mut truth = match self.first_truth(program, &plan)? {
             Ok(truth) => truth,
             Err(rejection) => return Ok(rejection.into()),

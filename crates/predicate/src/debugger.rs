@@ -8,14 +8,13 @@ use candor_check::{PointChoice, Request, Settings, Toolset, check};
 use candor_toolchain::{Compiler, Program};
 
 use crate::case::{Claim, Subject};
-use crate::validity::Validity;
-use crate::verdict::{Evidence, Options, Predicate, Prepared, Rejection, Setup, Verdict};
+use crate::direct::Ask;
+use crate::verdict::{Evidence, Options, Setup, Verdict};
 use crate::{Case, Error};
 
 /// See the module.
 pub struct DebuggerSession<'a> {
     tools: &'a Toolset<'a>,
-    validity: Validity<'a>,
     claim: &'a Claim,
     subject: &'a Subject,
     blame: Option<&'a str>,
@@ -27,13 +26,11 @@ impl<'a> DebuggerSession<'a> {
     pub fn new(
         tools: &'a Toolset<'a>,
         options: &Options,
-        validity: Validity<'a>,
         case: &'a Case,
         subject: &'a Subject,
     ) -> Self {
         DebuggerSession {
             tools,
-            validity,
             claim: &case.claim,
             subject,
             blame: case.finding.as_ref().map(|finding| finding.blame.as_str()),
@@ -48,43 +45,17 @@ impl<'a> DebuggerSession<'a> {
     }
 }
 
-impl Predicate for DebuggerSession<'_> {
-    fn prepare<'p>(
-        &'p self,
-        program: &'p Program,
-    ) -> Result<Result<Box<dyn Prepared + 'p>, Rejection>, Error> {
-        if let Some(rejection) = self.validity.warned(program) {
-            return Ok(Err(rejection));
-        }
-        Ok(Ok(Box::new(Asked {
-            parent: self,
-            program,
-        })))
-    }
-
-    fn accept_warnings_of(&mut self, program: &Program) -> Result<(), Error> {
-        self.validity.accept_warnings_of(program);
-        Ok(())
-    }
-}
-
-struct Asked<'p> {
-    parent: &'p DebuggerSession<'p>,
-    program: &'p Program,
-}
-
-impl Prepared for Asked<'_> {
-    fn test(&self, setup: &Setup<'_>) -> Result<Verdict, Error> {
-        let parent = self.parent;
+impl Ask for DebuggerSession<'_> {
+    fn ask(&self, program: &Program, setup: &Setup<'_>) -> Result<Verdict, Error> {
         let replay = |_: &Compiler, _: &str| String::new();
         let request = Request {
-            program: self.program,
+            program,
             points: PointChoice::All,
             builds: vec![(setup.compiler, setup.flags.join(" "))],
-            settings: parent.settings.clone(),
+            settings: self.settings.clone(),
             replay: &replay,
         };
-        let report = match check(parent.tools, &request, &|_| {}) {
+        let report = match check(self.tools, &request, &|_| {}) {
             Ok(report) => report,
             Err(candor_check::Error::Unfit { reason }) => return Ok(Verdict::Invalid(reason)),
             Err(candor_check::Error::Source(error)) => {
@@ -92,7 +63,7 @@ impl Prepared for Asked<'_> {
             }
             Err(error) => return Err(error.into()),
         };
-        let Claim::Debug { kind, .. } = parent.claim else {
+        let Claim::Debug { kind, .. } = self.claim else {
             return Ok(Verdict::Undecided("not a claim about a debugger".into()));
         };
         let found = report.findings.iter().find(|finding| {
@@ -103,9 +74,9 @@ impl Prepared for Asked<'_> {
                 line: 0,
             };
             finding.kind == *kind
-                && root.root() == parent.subject.root()
-                && finding.function == parent.subject.function
-                && parent.blame.is_none_or(|blame| blame == finding.blame)
+                && root.root() == self.subject.root()
+                && finding.function == self.subject.function
+                && self.blame.is_none_or(|blame| blame == finding.blame)
         });
         Ok(match found {
             Some(finding) => Verdict::Holds(Evidence {

@@ -10,69 +10,42 @@ use candor_check::Toolset;
 use candor_toolchain::{Built, Program};
 
 use crate::Error;
+use crate::direct::Ask;
 use crate::object::{compile, limits};
-use crate::validity::Validity;
-use crate::verdict::{Evidence, Predicate, Prepared, Rejection, Setup, Verdict};
+use crate::verdict::{Evidence, Setup, Verdict};
 
 /// See the module.
 pub struct Hang<'a> {
     tools: &'a Toolset<'a>,
     time: Duration,
-    validity: Validity<'a>,
 }
 
 impl<'a> Hang<'a> {
     /// More than `seconds` of CPU time.
-    pub fn new(tools: &'a Toolset<'a>, seconds: u64, validity: Validity<'a>) -> Self {
+    pub fn new(tools: &'a Toolset<'a>, seconds: u64) -> Self {
         Hang {
             tools,
             time: Duration::from_secs(seconds.max(1)),
-            validity,
         }
     }
-}
-
-impl Predicate for Hang<'_> {
-    fn prepare<'p>(
-        &'p self,
-        program: &'p Program,
-    ) -> Result<Result<Box<dyn Prepared + 'p>, Rejection>, Error> {
-        if let Some(rejection) = self.validity.warned(program) {
-            return Ok(Err(rejection));
-        }
-        Ok(Ok(Box::new(Asked {
-            hang: self,
-            program,
-        })))
-    }
-
-    fn accept_warnings_of(&mut self, program: &Program) -> Result<(), Error> {
-        self.validity.accept_warnings_of(program);
-        Ok(())
-    }
-}
-
-struct Asked<'p> {
-    hang: &'p Hang<'p>,
-    program: &'p Program,
 }
 
 /// CPU time of a child is counted in ticks; less than this share of the limit was not a hang.
 const NEARLY: f64 = 0.9;
 
-impl Prepared for Asked<'_> {
-    fn test(&self, setup: &Setup<'_>) -> Result<Verdict, Error> {
-        let workshop = self.hang.tools.workshop;
+impl Ask for Hang<'_> {
+    fn ask(&self, program: &Program, setup: &Setup<'_>) -> Result<Verdict, Error> {
+        let workshop = self.tools.workshop;
         let (built, _) = compile(
             workshop.sandbox,
             workshop.scratch,
             setup.compiler,
-            self.program,
+            program,
             &setup.flags,
-            &limits(self.hang.time),
+            &limits(self.time),
         )?;
         Ok(match built {
-            Built::TimedOut { cpu } if cpu >= self.hang.time.mul_f64(NEARLY) => {
+            Built::TimedOut { cpu } if cpu >= self.time.mul_f64(NEARLY) => {
                 Verdict::Holds(Evidence {
                     seen: built.describe(),
                     compile: cpu,

@@ -12,7 +12,8 @@
 //! 3. `validity`: programs that must not blame anyone: warnings that betray undefined behaviour, and
 //!    the sanitizers (paper 000 §4.1, paper 004 §5).
 //! 4. `object`: compiling once, and not looking twice at identical code.
-//! 5. `crash`, `hang`, `miscompilation`, `debug` (wrong and lost values), `debugger`, `command`: one claim each.
+//! 5. `direct`: claims with nothing to prepare.
+//! 6. `crash`, `hang`, `miscompilation`, `debug` (wrong and lost values), `debugger`, `command`: one claim each.
 //!
 //! Nothing here changes a program.
 
@@ -21,6 +22,7 @@ mod command;
 mod crash;
 mod debug;
 mod debugger;
+mod direct;
 mod error;
 mod hang;
 mod miscompilation;
@@ -43,8 +45,8 @@ pub fn predicate_for<'a>(
 ) -> Result<Box<dyn Predicate + 'a>, Error> {
     let validity = Validity::new(tools, options.clone());
     Ok(match &case.claim {
-        Claim::Crash { site } => Box::new(crash::Crash::new(tools, options, site, validity)),
-        Claim::Hang { seconds } => Box::new(hang::Hang::new(tools, *seconds, validity)),
+        Claim::Crash { site } => direct(crash::Crash::new(tools, options, site), Some(validity)),
+        Claim::Hang { seconds } => direct(hang::Hang::new(tools, *seconds), Some(validity)),
         Claim::Miscompilation {
             against,
             reference,
@@ -57,15 +59,23 @@ pub fn predicate_for<'a>(
             reference.as_deref(),
             *manner,
         )?),
-        Claim::Command { path } => Box::new(command::Command::new(tools, options, path)?),
+        Claim::Command { path } => direct(command::Command::new(tools, options, path)?, None),
         Claim::Debug {
             kind: Kind::DebuggerDisagrees | Kind::DebuggerCrash,
             subject,
-        } => Box::new(debugger::DebuggerSession::new(
-            tools, &options, validity, case, subject,
-        )),
+        } => direct(
+            debugger::DebuggerSession::new(tools, &options, case, subject),
+            Some(validity),
+        ),
         Claim::Debug { subject, .. } | Claim::Lost { subject, .. } => {
             Box::new(debug::Debug::new(tools, options, validity, case, subject)?)
         }
     })
+}
+
+fn direct<'a>(
+    claim: impl direct::Ask + 'a,
+    validity: Option<Validity<'a>>,
+) -> Box<dyn Predicate + 'a> {
+    Box::new(direct::Direct::new(claim, validity))
 }

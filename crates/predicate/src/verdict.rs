@@ -28,6 +28,8 @@ pub struct Options {
     pub sanitize: bool,
     /// Barrier calls looked at per run.
     pub max_stops: u64,
+    /// Whether a run that reaches that limit is refused, as one that does not end.
+    pub whole_runs: bool,
 }
 
 impl Default for Options {
@@ -38,6 +40,7 @@ impl Default for Options {
             command: Duration::from_secs(300),
             sanitize: true,
             max_stops: 20_000,
+            whole_runs: false,
         }
     }
 }

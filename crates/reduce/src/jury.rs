@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -76,10 +76,25 @@ pub struct Tally {
     pub undecided: usize,
 }
 
+/// What is known of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// The claim does not hold.
+    No,
+    /// The quick predicate says yes.
+    Quick,
+    /// The strict one does.
+    Strict,
+}
+
 /// Asks the predicate.
 pub struct Jury<'a> {
-    /// The predicate.
-    pub predicate: &'a dyn Predicate,
+    /// The predicate that has the last word.
+    strict: &'a dyn Predicate,
+    /// A cheaper one that says yes whenever the strict one does, where there is one.
+    quick: Option<&'a dyn Predicate>,
+    /// Whether the quick one is left out for now.
+    careful: AtomicBool,
     /// The build.
     pub setup: Setup<'a>,
     /// What candidates have in common.
@@ -92,16 +107,16 @@ pub struct Jury<'a> {
     pub keeper: Option<Keeper>,
     /// Who is told.
     pub progress: &'a (dyn Fn(&Progress) + Sync),
-    known: Mutex<HashMap<(u64, usize), bool>>,
+    known: Mutex<HashMap<(u64, usize), Known>>,
     tally: Mutex<Tally>,
     started: Instant,
     moved: Mutex<(Instant, Size, &'static str)>,
 }
 
 impl<'a> Jury<'a> {
-    /// A jury on `predicate`, about builds like `setup` of programs like `program`.
+    /// A jury on a predicate, about builds like `setup` of programs like `program`.
     pub fn new(
-        predicate: &'a dyn Predicate,
+        (strict, quick): (&'a dyn Predicate, Option<&'a dyn Predicate>),
         setup: Setup<'a>,
         program: Program,
         jobs: usize,
@@ -110,7 +125,9 @@ impl<'a> Jury<'a> {
         let now = Instant::now();
         let size = Size::of(&program.text);
         Jury {
-            predicate,
+            strict,
+            quick,
+            careful: AtomicBool::new(false),
             setup,
             program,
             jobs: jobs.max(1),
@@ -159,13 +176,37 @@ impl<'a> Jury<'a> {
         });
     }
 
-    /// Whether the claim holds for `text`.
+    /// Leaves the quick predicate out, or takes it in again.
+    pub fn be_strict(&self, careful: bool) {
+        self.careful.store(careful, Ordering::Relaxed);
+    }
+
+    /// Whether the claim holds for `text`, as far as the quick predicate can tell.
     pub fn holds(&self, text: &str) -> Result<bool, Stop> {
+        match self.quick {
+            Some(quick) if !self.careful.load(Ordering::Relaxed) => {
+                self.judged(text, quick, Known::Quick)
+            }
+            _ => self.holds_strictly(text),
+        }
+    }
+
+    /// Whether the claim holds for `text`.
+    pub fn holds_strictly(&self, text: &str) -> Result<bool, Stop> {
+        self.judged(text, self.strict, Known::Strict)
+    }
+
+    fn judged(&self, text: &str, predicate: &dyn Predicate, yes: Known) -> Result<bool, Stop> {
         let key = key_of(text);
-        if let Some(known) = lock(&self.known).get(&key) {
-            let known = *known;
-            lock(&self.tally).known += 1;
-            return Ok(known);
+        let known = lock(&self.known).get(&key).copied();
+        match known {
+            None => {}
+            // the strict predicate may still say no to what the quick one took
+            Some(Known::Quick) if yes == Known::Strict => {}
+            Some(known) => {
+                lock(&self.tally).known += 1;
+                return Ok(known != Known::No);
+            }
         }
         if self
             .deadline
@@ -173,8 +214,9 @@ impl<'a> Jury<'a> {
         {
             return Err(Stop::TimeUp);
         }
-        let verdict = self.ask(text)?;
-        lock(&self.known).insert(key, verdict.holds());
+        let verdict = self.ask(text, predicate)?;
+        let says = if verdict.holds() { yes } else { Known::No };
+        lock(&self.known).insert(key, says);
         let number = {
             let mut tally = lock(&self.tally);
             tally.tried += 1;
@@ -196,12 +238,12 @@ impl<'a> Jury<'a> {
     }
 
     /// The verdict on `text`, whatever is known.
-    pub fn ask(&self, text: &str) -> Result<Verdict, Stop> {
+    fn ask(&self, text: &str, predicate: &dyn Predicate) -> Result<Verdict, Stop> {
         let program = Program {
             text: text.to_owned(),
             ..self.program.clone()
         };
-        match self.predicate.test(&program, &self.setup) {
+        match predicate.test(&program, &self.setup) {
             Ok(verdict) => Ok(verdict),
             Err(error) => Err(Error::from(error).into()),
         }

@@ -116,7 +116,8 @@ impl<'a> Writer<'a> {
                     "(" | "[" => self.parens += 1,
                     ")" | "]" => self.parens = self.parens.saturating_sub(1),
                     "?" => self.ternary += 1,
-                    "=" | "return" => self.initialiser = true,
+                    // not the `=` in the head of a loop: a block follows that
+                    "=" | "return" if self.parens == 0 => self.initialiser = true,
                     _ => {}
                 }
                 self.put(index, word);

@@ -35,7 +35,7 @@ mod verify;
 pub use cvise::Stage;
 pub use error::Error;
 pub use jury::{Size, Tally};
-pub use run::{Progress, Reduction, Settings, reduce};
+pub use run::{Progress, Reduction, Settings, Stopped, reduce};
 pub use verify::{Verified, verify};
 
 pub use candor_predicate::Case;

@@ -71,7 +71,7 @@ pub struct Progress {
 }
 
 /// What came of it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Reduction {
     /// The case with the reduced program.
     pub case: Case,
@@ -86,9 +86,30 @@ pub struct Reduction {
     /// What the verification saw; `None` when it was interrupted before.
     pub verified: Option<Verified>,
     /// Why it ended before it was done.
-    pub stopped: Option<String>,
+    pub stopped: Option<Stopped>,
     /// Anything else a reader should know.
     pub notes: Vec<String>,
+}
+
+/// Why a reduction ended before it was done; what there is by then is the result.
+#[derive(Debug)]
+pub enum Stopped {
+    /// Ctrl-C.
+    Interrupted,
+    /// The time for it is up.
+    TimeUp,
+    /// Something of ours broke: a full disk, most often.
+    Broken(Error),
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stopped::Interrupted => write!(f, "interrupted: this is the best so far"),
+            Stopped::TimeUp => write!(f, "the time is up: this is the best so far"),
+            Stopped::Broken(error) => write!(f, "{error}: this is the best so far"),
+        }
+    }
 }
 
 /// How often the unchanged program is asked about before anything is changed.
@@ -120,11 +141,26 @@ pub fn reduce(
         flags: case.flags.clone(),
     };
     let (settled, bounds) = settle(tools, case, &original, &setup, &generous)?;
-    let mut predicate = predicate_for(&settled, tools, bounds)?;
-    predicate.accept_warnings_of(&original)?;
+    let mut strict = predicate_for(&settled, tools, bounds.clone())?;
+    strict.accept_warnings_of(&original)?;
+    // Where two compilers' unoptimised builds are compared anyway, undefined behaviour seldom gets past
+    // them, and sanitizers need not see every step.
+    let unsanitized = Options {
+        sanitize: false,
+        ..bounds
+    };
+    let mut quick = match &settled.claim {
+        Claim::Debug { .. } | Claim::Lost { .. } => {
+            Some(predicate_for(&settled, tools, unsanitized)?)
+        }
+        _ => None,
+    };
+    if let Some(quick) = &mut quick {
+        quick.accept_warnings_of(&original)?;
+    }
 
     let mut jury = Jury::new(
-        &*predicate,
+        (&*strict, quick.as_deref()),
         setup.clone(),
         Program {
             path: PathBuf::from(&settings.name),
@@ -153,9 +189,11 @@ pub fn reduce(
     let outcome = work.run(&jury, &original.text);
     let stopped = match outcome {
         Ok(()) => None,
-        Err(Stop::Interrupted) => Some("interrupted: this is the best so far".to_owned()),
-        Err(Stop::TimeUp) => Some("the time is up: this is the best so far".to_owned()),
-        Err(Stop::Failed(error)) => return Err(error),
+        Err(Stop::Interrupted) => Some(Stopped::Interrupted),
+        Err(Stop::TimeUp) => Some(Stopped::TimeUp),
+        // nothing was gained yet, so nothing is lost
+        Err(Stop::Failed(error)) if work.confirmed == original.text => return Err(error),
+        Err(Stop::Failed(error)) => Some(Stopped::Broken(error)),
     };
     let tally = jury.tally();
     work.finish(case, &original, start, tally, stopped)
@@ -220,17 +258,31 @@ fn settle(
         Claim::Miscompilation { manner, .. } => *manner = manner.or(evidence.manner),
         _ => {}
     }
-    // what sanitizers say does not change from run to run
-    let unsanitized = Options {
-        sanitize: false,
-        ..generous.clone()
-    };
-    let mut again = predicate_for(&settled, tools, unsanitized)?;
-    again.accept_warnings_of(program)?;
+    // Candidates that run in circles cost as much as they are given: try how little will do. CPU time
+    // is what counts there, in whole seconds.
+    let about_debug = matches!(case.claim, Claim::Debug { .. } | Claim::Lost { .. });
+    let mut run = took.max(Duration::from_secs(1)).min(generous.run);
     let mut held = 1;
     let mut last = None;
     for _ in 1..REPEATS {
-        match again.test(program, setup)? {
+        // what sanitizers say does not change from run to run
+        let ask = |run: Duration| -> Result<Verdict, Error> {
+            let unsanitized = Options {
+                sanitize: false,
+                run,
+                ..generous.clone()
+            };
+            let mut again = predicate_for(&settled, tools, unsanitized)?;
+            again.accept_warnings_of(program)?;
+            Ok(again.test(program, setup)?)
+        };
+        let short = Duration::from_secs(1);
+        if about_debug && run > short && ask(short)?.holds() {
+            run = short;
+            held += 1;
+            continue;
+        }
+        match ask(if about_debug { run } else { generous.run })? {
             Verdict::Holds(_) => held += 1,
             other => last = Some(other.to_string()),
         }
@@ -242,17 +294,18 @@ fn settle(
             last,
         });
     }
-    // All of the first answer, builds and sanitizers included, bounds what one run may take.
     let bounds = Options {
-        run: took.max(Duration::from_secs(1)).min(generous.run),
+        run,
         compile: (evidence.compile * 20).clamp(Duration::from_secs(5), generous.compile),
         command: (took * 10).clamp(Duration::from_secs(10), generous.command),
         max_stops: evidence
             .stops
-            .map_or(generous.max_stops, |stops| (2 * stops).max(2_000)),
+            .map_or(generous.max_stops, |stops| (2 * stops).max(200)),
+        whole_runs: evidence
+            .stops
+            .is_some_and(|stops| stops < generous.max_stops),
         ..generous.clone()
     };
-    drop(again);
     Ok((settled, bounds))
 }
 
@@ -274,16 +327,11 @@ struct Work<'w, 't> {
 
 impl Work<'_, '_> {
     fn run(&mut self, jury: &Jury<'_>, original: &str) -> Result<(), Stop> {
-        let mut session = Session {
-            jury,
-            best: original.to_owned(),
-            relayout: false,
-            seed: self.settings.seed,
-        };
+        let mut session = Session::new(jury, original, self.settings.seed);
         let result = self.stages(&mut session);
-        // an early end keeps what was tested last
-        if result.is_err() && session.best != self.confirmed {
-            self.confirmed = session.best.clone();
+        // an early end keeps what was borne out last
+        if result.is_err() && session.sound != self.confirmed {
+            self.confirmed = session.sound.clone();
             self.verified = None;
         }
         result
@@ -301,9 +349,8 @@ impl Work<'_, '_> {
         session.relayout = true;
         let laid_out = session.form(&session.best);
         if laid_out != session.best {
-            if session.jury.holds(&laid_out)? {
-                session.jury.moved_to(&laid_out);
-                session.best = laid_out;
+            if session.jury.holds_strictly(&laid_out)? {
+                session.take(laid_out)?;
             } else {
                 session.relayout = false;
                 self.notes.push(
@@ -337,8 +384,8 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// Headers become what is needed of them. Tried again between stages: functions of a header that
-    /// are spelled out get barriers, which the finding may not survive until few are left.
+    /// Headers become what is needed of them. Tried again between stages: the finding may not survive
+    /// it until little of a header is needed.
     fn expand(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
         if !expand::has_directives(&session.best) {
             return Ok(());
@@ -354,9 +401,11 @@ impl Work<'_, '_> {
             };
             let expanded = expand::expand(workshop.sandbox, workshop.scratch, compiler, &program)?;
             if let Some(expanded) = expanded {
-                let tree = syntax::parse(&expanded)?;
-                let edit = schedule::unreachable(&tree, self.settled);
-                texts.extend(edit::apply(&expanded, [&edit]));
+                let tree = syntax::parse(&expanded.text)?;
+                let needed = schedule::unreachable(&tree, self.settled);
+                let silenced = expanded.silenced(&tree);
+                let plain = expand::plain_names(&tree);
+                texts.extend(edit::apply(&expanded.text, [&needed, &silenced, &plain]));
             }
         }
         texts.dedup();
@@ -434,6 +483,7 @@ impl Work<'_, '_> {
                     Size::of(&session.best).tokens
                 ));
                 session.best = self.confirmed.clone();
+                session.sound = self.confirmed.clone();
             }
         }
         Ok(())
@@ -476,6 +526,7 @@ impl Work<'_, '_> {
             if let Ok(verified) = self.verify(self.tools, &case)? {
                 session.jury.moved_to(&text);
                 session.best = text.clone();
+                session.sound = text.clone();
                 self.confirmed = text;
                 self.verified = Some(verified);
                 self.names = names;
@@ -492,14 +543,11 @@ impl Work<'_, '_> {
         original: &Program,
         start: Instant,
         tally: Tally,
-        stopped: Option<String>,
+        stopped: Option<Stopped>,
     ) -> Result<Reduction, Error> {
         let mut reduced = self.case_of(&self.confirmed, &self.names);
-        if self.verified.is_none()
-            && stopped
-                .as_deref()
-                .is_none_or(|why| !why.starts_with("inter"))
-        {
+        let can_run = matches!(stopped, None | Some(Stopped::TimeUp));
+        if self.verified.is_none() && can_run {
             match self.verify(self.tools, &reduced)? {
                 Ok(verified) => self.verified = Some(verified),
                 Err(instead) => {

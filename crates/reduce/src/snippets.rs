@@ -45,6 +45,7 @@ pub fn drop(
     variant: &Variant,
 ) -> Result<Vec<usize>, Stop> {
     session.jury.announce("snippets");
+    session.jury.be_strict(true);
     let mut kept: Vec<usize> = variant.snippets.iter().map(|snippet| snippet.id).collect();
     let text_of = |kept: &BTreeSet<usize>| -> Option<String> {
         variant
@@ -69,13 +70,13 @@ pub fn drop(
             let to = (from + chunk).min(kept.len());
             kept.drain(from..to);
             at = from;
-            session.jury.moved_to(&text);
-            session.best = text;
+            session.take(text)?;
         }
         if chunk == 1 {
             break;
         }
         chunk = chunk.min(kept.len().max(1)).div_ceil(2);
     }
+    session.jury.be_strict(false);
     Ok(kept)
 }

@@ -2,6 +2,9 @@
 //!
 //! Zeller and Hildebrandt's ddmin without its complements (an edit that was refused alone is not
 //! tried in company again), applied level by level as in Misherghi and Su's hierarchical variant.
+//!
+//! Where the strict predicate costs more than the quick one (sanitizers), a sweep asks the quick one and
+//! has its result borne out by the strict one; a sweep that went astray is done again, strictly.
 
 use crate::edit::{Edit, apply};
 use crate::jury::{Jury, Size, Stop};
@@ -27,9 +30,28 @@ pub struct Session<'j, 'a> {
     pub relayout: bool,
     /// Decides the order in which edits are tried; 0 is the order of the pass.
     pub seed: u64,
+    /// The best that the strict predicate bore out.
+    pub sound: String,
+    /// Steps since then; `None` when it refused.
+    steps: Option<usize>,
 }
 
-impl Session<'_, '_> {
+/// Steps after which the strict predicate is asked in the middle of a sweep: Ctrl-C loses no more.
+const STEPS: usize = 12;
+
+impl<'j, 'a> Session<'j, 'a> {
+    /// Starts from `text`, which the claim is known to hold for.
+    pub fn new(jury: &'j Jury<'a>, text: &str, seed: u64) -> Self {
+        Session {
+            jury,
+            best: text.to_owned(),
+            relayout: false,
+            seed,
+            sound: text.to_owned(),
+            steps: Some(0),
+        }
+    }
+
     /// A text as it is tested.
     pub fn form(&self, text: &str) -> String {
         if self.relayout {
@@ -41,22 +63,72 @@ impl Session<'_, '_> {
 
     /// Tries the given texts in order; takes the first that holds.
     pub fn try_texts(&mut self, texts: &[String], growth: Growth) -> Result<bool, Stop> {
+        self.soundly(|session| session.texts_once(texts, growth))
+    }
+
+    fn texts_once(&mut self, texts: &[String], growth: Growth) -> Result<bool, Stop> {
         let make = |index: usize| {
             let text = self.form(texts.get(index)?);
             self.smaller(&text, growth).then_some(text)
         };
         match self.jury.first(texts.len(), &make)? {
             Some((_, text)) => {
-                self.take(text);
+                self.take(text)?;
                 Ok(true)
             }
             None => Ok(false),
         }
     }
 
-    fn take(&mut self, text: String) {
+    /// Whether there is no point in going on: a step was refused by the strict predicate.
+    fn astray(&self) -> bool {
+        self.steps.is_none()
+    }
+
+    /// Goes on from `text`.
+    pub fn take(&mut self, text: String) -> Result<(), Stop> {
         self.jury.moved_to(&text);
         self.best = text;
+        self.steps = self.steps.map(|steps| steps + 1);
+        if self.steps == Some(STEPS) {
+            self.bear_out()?;
+        }
+        Ok(())
+    }
+
+    /// Asks the strict predicate about the best so far.
+    fn bear_out(&mut self) -> Result<(), Stop> {
+        if self.jury.holds_strictly(&self.best)? {
+            self.sound.clone_from(&self.best);
+            self.steps = Some(0);
+        } else {
+            self.steps = None;
+        }
+        Ok(())
+    }
+
+    /// Runs a sweep whose result the strict predicate bears out.
+    fn soundly(&mut self, sweep: impl Fn(&mut Self) -> Result<bool, Stop>) -> Result<bool, Stop> {
+        let before = self.best.clone();
+        let changed = sweep(self)?;
+        if !changed {
+            return Ok(false);
+        }
+        if !self.astray() {
+            self.bear_out()?;
+        }
+        if !self.astray() {
+            return Ok(true);
+        }
+        self.steps = Some(0);
+        self.best = before;
+        self.jury.moved_to(&self.best);
+        self.jury.be_strict(true);
+        let again = sweep(self);
+        self.jury.be_strict(false);
+        self.sound.clone_from(&self.best);
+        self.steps = Some(0);
+        again
     }
 
     fn smaller(&self, text: &str, growth: Growth) -> bool {
@@ -72,6 +144,10 @@ impl Session<'_, '_> {
 
     /// Applies as many of `edits` (of the present best text) as the predicate bears; true when any.
     pub fn sweep(&mut self, edits: Vec<Edit>, growth: Growth) -> Result<bool, Stop> {
+        self.soundly(|session| session.sweep_once(edits.clone(), growth))
+    }
+
+    fn sweep_once(&mut self, edits: Vec<Edit>, growth: Growth) -> Result<bool, Stop> {
         let base = self.best.clone();
         let mut alive: Vec<Edit> = edits;
         if self.seed != 0 {
@@ -95,7 +171,10 @@ impl Session<'_, '_> {
                 let to = (from + chunk).min(alive.len());
                 taken.extend(alive.drain(from..to));
                 at = from;
-                self.take(text);
+                self.take(text)?;
+                if self.astray() {
+                    return Ok(true);
+                }
             }
             if chunk == 1 {
                 break;
@@ -107,6 +186,10 @@ impl Session<'_, '_> {
 
     /// As [`Self::sweep`], each edit on its own: for alternatives that exclude each other.
     pub fn one_by_one(&mut self, edits: Vec<Edit>, growth: Growth) -> Result<bool, Stop> {
+        self.soundly(|session| session.one_by_one_once(&edits, growth))
+    }
+
+    fn one_by_one_once(&mut self, edits: &[Edit], growth: Growth) -> Result<bool, Stop> {
         let base = self.best.clone();
         let mut taken: Vec<Edit> = Vec::new();
         let mut at = 0;
@@ -122,7 +205,10 @@ impl Session<'_, '_> {
             };
             taken.extend(rest.get(index).cloned());
             at += index + 1;
-            self.take(text);
+            self.take(text)?;
+            if self.astray() {
+                return Ok(true);
+            }
         }
         Ok(!taken.is_empty())
     }

@@ -122,6 +122,68 @@ fn wrong_code_is_reduced_and_stays_defined() {
     });
 }
 
+/// A variant of `candor mutate`: whole snippets go before any text does, and the seed is not needed on
+/// disk.
+#[test]
+fn a_variant_loses_its_snippets_first() {
+    with_tools(|tools| {
+        let directory = tempfile::tempdir().unwrap();
+        let command = planted(
+            directory.path(),
+            "case \" $* \" in *\" -O2 \"*) sed -i 's|/ 3|/ 5|' $source;; esac",
+        );
+        let compiler = compiler(tools, &command.display().to_string());
+        let seed = "int printf(const char *, ...);\nint main(void) {\n  int a = 30;\n  printf(\"%d\\n\", a);\n  return 0;\n}\n";
+        let at = seed.find("  printf").unwrap();
+        let texts = [
+            "if (a < 0) { a = 1; } ",
+            "a = a / 3; ",
+            "if (a > 99) { a++; } ",
+        ];
+        let snippets: Vec<serde_json::Value> = texts
+            .iter()
+            .enumerate()
+            .map(|(id, text)| {
+                serde_json::json!({
+                    "id": id, "strategy": "fcb", "point": 0, "line": 4, "column": 1,
+                    "range": {"start": at, "end": at}, "text": text, "hits": 1,
+                })
+            })
+            .collect();
+        let fingerprint = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let record = serde_json::json!({
+            "format": 1, "program": "gone.c", "fingerprint": format!("{fingerprint:016x}"),
+            "flags": [], "arguments": [], "seed": 1, "number": 1, "snippets": snippets,
+        });
+        let variant: candor_mutate::Variant = serde_json::from_value(record.clone()).unwrap();
+        let text = variant.text(seed).unwrap();
+        assert!(texts.iter().all(|snippet| text.contains(snippet)), "{text}");
+        let claim = Claim::Miscompilation {
+            against: vec!["-O0".into()],
+            reference: None,
+            manner: None,
+        };
+        let case = Case::new(&program(&text), &compiler, vec!["-O2".into()], claim)
+            .with_variant(record.clone(), seed);
+        let reduction = reduced(tools, &case, &compiler, &Settings::default()).unwrap();
+        let note = "1 of 3 inserted snippets stay";
+        assert!(
+            reduction.notes.iter().any(|said| said == note),
+            "{:?}",
+            reduction.notes
+        );
+        assert!(reduction.case.program.text.contains("/ 3"));
+        assert_eq!(reduction.case.variant, None);
+
+        // a record of another program is refused in words
+        let case = case.with_variant(record, "int main(void) { return 0; }\n");
+        let error = reduced(tools, &case, &compiler, &Settings::default()).unwrap_err();
+        assert!(matches!(error, Error::Variant { .. }), "{error}");
+    });
+}
+
 #[test]
 fn what_is_not_there_flaky_or_not_c_is_refused() {
     with_tools(|tools| {

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use anstream::println;
 use anyhow::{Context as _, bail};
-use candor_check::{Finding, Kind, PointChoice, Report, Request, Toolset};
-use candor_predicate::{Case, Claim, Options, Setup, predicate_for, write_whole};
-use candor_reduce::{Progress, Reduction, Settings, Stage};
+use candor_mutate::Variant;
+use candor_predicate::{Case, Options, Setup, predicate_for, write_whole};
+use candor_reduce::{Progress, Reduction, Settings, Stage, Stopped};
+use candor_toolchain::Program;
 use candor_toolchain::sandbox::find_on_path;
-use candor_toolchain::{Compiler, Program};
 use indicatif::ProgressBar;
 
 use crate::Outcome;
+use crate::claim::{ClaimArgs, Question};
 use crate::context::Context;
 use crate::program::Surroundings;
 use crate::progress::progress_bar;
@@ -26,6 +27,7 @@ Examples:
   candor reduce prog.c --crashes --cc clang-16 -O3
   candor reduce prog.c --hangs=20 --cc gcc-12 -O3
   candor reduce prog.c --check wrong-value --cc clang-19 -O2
+  candor reduce prog.c --lost main:i --cc clang-19 -O2
   candor reduce prog.c --command ./interesting.sh    exit status 0: still interesting
 
 The original is untouched. Ctrl-C keeps the best so far. Exit codes: 0 reduced, 2 could not run.";
@@ -33,55 +35,17 @@ The original is untouched. Ctrl-C keeps the best so far. Exit codes: 0 reduced, 
 /// Arguments of `candor reduce`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[command(group = clap::ArgGroup::new("claim").multiple(false))]
 pub struct Args {
     /// A finding.json of `candor check --save`, a report of `candor check --json`, or a C program
     file: PathBuf,
 
-    /// The program behaves differently from its reference build (see --against)
-    #[arg(long, group = "claim")]
-    miscompiles: bool,
+    #[command(flatten)]
+    claim: ClaimArgs,
 
-    /// The compiler crashes on it
-    #[arg(long, group = "claim")]
-    crashes: bool,
-
-    /// The compiler needs more than SECONDS of CPU time
-    #[arg(long, group = "claim", value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
-    hangs: Option<u64>,
-
-    /// `candor check` finds KIND: wrong-value, ill-formed-location, write-only-static, ...
-    #[arg(long, group = "claim", value_name = "KIND")]
-    check: Option<String>,
-
-    /// A command decides: it is run beside the program with the program's name as argument
-    #[arg(long, group = "claim", value_name = "FILE")]
-    command: Option<PathBuf>,
-
-    /// With --check: the variable that is meant (default: the first one found)
-    #[arg(long, value_name = "NAME", requires = "check")]
-    variable: Option<String>,
-
-    /// With a report of several findings: which one, from 1
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    finding: usize,
-
-    /// The compiler command
-    #[arg(long = "cc", value_name = "COMMAND")]
-    compiler: Option<String>,
-
-    /// The optimisation level, such as -O2
-    #[arg(short = 'O', value_name = "LEVEL", default_value = "2")]
-    level: String,
-
-    /// With --miscompiles: the reference build, flags with or without a compiler before them
-    #[arg(
-        long,
-        value_name = "BUILD",
-        default_value = "-O0",
-        allow_hyphen_values = true
-    )]
-    against: String,
+    /// The record `candor mutate` wrote for the program (default: the .json beside it, where it fits):
+    /// inserted snippets are dropped first
+    #[arg(long, value_name = "FILE")]
+    variant: Option<PathBuf>,
 
     /// Where the result goes (default: beside the input, as NAME.reduced.c); a .json goes beside it
     #[arg(short, long, value_name = "FILE")]
@@ -133,13 +97,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(case) = &args.test {
         return test(&args, &context, case);
     }
-    let question = question(&args)?;
+    let question = args.claim.question(&args.file, &args.surroundings)?;
     let output = Output::new(&args)?;
-    let wanted = match &question {
-        Question::Known(case) => Some(case.compiler.clone()),
-        Question::Asked(_) => args.compiler.clone(),
-    };
-    let tools = Tools::find(&context, &Vec::from_iter(wanted))?;
+    let tools = Tools::find(&context, &args.claim.wanted(&question))?;
     let under_test = tools.under_test()?;
     let Some(compiler) = under_test.last().copied() else {
         bail!("no C compiler was found; `candor doctor` says how to get one");
@@ -148,8 +108,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let settings = settings(&args, &context, &output)?;
     let case = match question {
         Question::Known(case) => *case,
-        Question::Asked(program) => ask(&args, &toolset, compiler, &program, &settings)?,
+        Question::Asked(program) => {
+            let check = candor_check::Settings {
+                time: settings.time,
+                jobs: settings.jobs,
+                ..candor_check::Settings::default()
+            };
+            args.claim.case(&toolset, compiler, &program, &check)?
+        }
     };
+    let case = with_record(&args, case.built_by(compiler))?;
     let bar = progress_bar(args.json);
     let reduced = candor_reduce::reduce(&toolset, &case, compiler, &settings, &|progress| {
         show(&bar, progress);
@@ -165,161 +133,37 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     } else {
         print(&reduction, &output);
     }
+    if let Some(why @ Stopped::Broken(_)) = &reduction.stopped {
+        bail!("{why}, in {}", output.program.display());
+    }
     Ok(Outcome::Nothing)
 }
 
-/// What was typed: a case, or a program with a claim still to be put together.
-enum Question {
-    Known(Box<Case>),
-    Asked(Box<Program>),
-}
-
-fn question(args: &Args) -> anyhow::Result<Question> {
-    let has_claim = args.miscompiles
-        || args.crashes
-        || args.hangs.is_some()
-        || args.check.is_some()
-        || args.command.is_some();
-    if has_claim {
-        return Ok(Question::Asked(Box::new(
-            args.surroundings.load(&args.file)?,
-        )));
+/// The case with the record of the mutation its program comes from, where there is one.
+fn with_record(args: &Args, case: Case) -> anyhow::Result<Case> {
+    if case.variant.is_some() {
+        return Ok(case);
     }
-    let text = std::fs::read_to_string(&args.file)
-        .with_context(|| format!("cannot read {}", args.file.display()))?;
-    if !text.trim_start().starts_with('{') {
-        bail!(
-            "{} is not a finding; for a C program say what is wrong with it: \
-             --miscompiles, --crashes, --hangs, --check KIND or --command FILE",
-            args.file.display()
-        );
-    }
-    if let Ok(report) = serde_json::from_str::<Report>(&text) {
-        return from_report(args, &report);
-    }
-    Ok(Question::Known(Box::new(Case::from_json(
-        &args.file, &text,
-    )?)))
-}
-
-fn from_report(args: &Args, report: &Report) -> anyhow::Result<Question> {
-    let finding = args
-        .finding
-        .checked_sub(1)
-        .and_then(|index| report.findings.get(index));
-    let Some(finding) = finding else {
-        bail!(
-            "{} has {} findings; --finding {} is none of them",
-            args.file.display(),
-            report.findings.len(),
-            args.finding
-        );
+    let path = match &args.variant {
+        Some(given) => given.clone(),
+        None => args.file.with_extension("json"),
     };
-    let program = args.surroundings.load(Path::new(&report.program))?;
-    Ok(Question::Known(Box::new(Case::from_finding(
-        &program, finding,
-    ))))
-}
-
-/// The case of a claim given by flags.
-fn ask(
-    args: &Args,
-    tools: &Toolset<'_>,
-    compiler: &Compiler,
-    program: &Program,
-    settings: &Settings,
-) -> anyhow::Result<Case> {
-    let flags = vec![format!("-O{}", args.level)];
-    let claim = if let Some(kind) = &args.check {
-        return checked(args, tools, compiler, program, settings, kind);
-    } else if let Some(path) = &args.command {
-        Claim::Command { path: path.clone() }
-    } else if let Some(seconds) = args.hangs {
-        Claim::Hang { seconds }
-    } else if args.crashes {
-        // the first crash decides which one is meant
-        Claim::Crash {
-            site: String::new(),
+    let record = || -> anyhow::Result<(Variant, Program)> {
+        let variant = Variant::load(&path)?;
+        let seed = variant.seed_program(&path)?;
+        if variant.text(&seed.text)? != case.program.text {
+            bail!("{} is the record of another variant", path.display());
         }
-    } else {
-        let (flags, words): (Vec<&str>, Vec<&str>) = args
-            .against
-            .split_whitespace()
-            .partition(|word| word.starts_with('-'));
-        Claim::Miscompilation {
-            against: flags.into_iter().map(str::to_owned).collect(),
-            reference: (!words.is_empty()).then(|| words.join(" ")),
-            manner: None,
+        Ok((variant, seed))
+    };
+    match (record(), &args.variant) {
+        (Ok((variant, seed)), _) => {
+            let record = serde_json::to_value(variant)?;
+            Ok(case.with_variant(record, &seed.text))
         }
-    };
-    Ok(Case::new(program, compiler, flags, claim))
-}
-
-/// The first finding of a check that is of the kind asked for.
-fn checked(
-    args: &Args,
-    tools: &Toolset<'_>,
-    compiler: &Compiler,
-    program: &Program,
-    settings: &Settings,
-    kind: &str,
-) -> anyhow::Result<Case> {
-    let kind: Kind = serde_json::from_value(kind.into()).ok().with_context(|| {
-        format!(
-            "`{kind}` is no kind of finding; expected wrong-value, ill-formed-location, \
-             write-only-static, debugger-disagrees or debugger-crash"
-        )
-    })?;
-    let audit = matches!(kind, Kind::DebuggerDisagrees | Kind::DebuggerCrash);
-    let replay = |_: &Compiler, _: &str| String::new();
-    let request = Request {
-        program,
-        points: PointChoice::All,
-        builds: vec![(compiler, format!("-O{}", args.level))],
-        settings: candor_check::Settings {
-            time: settings.time,
-            jobs: settings.jobs,
-            audit,
-            ..candor_check::Settings::default()
-        },
-        replay: &replay,
-    };
-    let report = candor_check::check(tools, &request, &|_| {})?;
-    let meant = |finding: &&Finding| {
-        finding.kind == kind
-            && args.variable.as_deref().is_none_or(|name| {
-                finding.variable == name || finding.variable.split(['.', '[']).next() == Some(name)
-            })
-    };
-    match report.findings.iter().find(meant) {
-        Some(finding) => Ok(Case::from_finding(program, finding)),
-        None => {
-            let others: Vec<String> = report
-                .findings
-                .iter()
-                .map(|finding| format!("{} of `{}`", finding.kind, finding.variable))
-                .chain(
-                    report
-                        .undecided
-                        .iter()
-                        .map(|open| format!("`{}` undecided ({})", open.variable, open.reason)),
-                )
-                .chain(report.summary.iter().filter_map(|row| row.note.clone()))
-                .collect();
-            bail!(
-                "there is nothing to reduce: {} -O{} shows no {kind}{}; seen instead: {}",
-                compiler,
-                args.level,
-                args.variable
-                    .as_ref()
-                    .map_or(String::new(), |name| format!(" of `{name}`")),
-                if others.is_empty() {
-                    "nothing wrong".to_owned()
-                } else {
-                    others.join(", ")
-                }
-            );
-        }
+        (Err(error), Some(_)) => Err(error),
+        // what lies beside the program by chance says nothing
+        (Err(_), None) => Ok(case),
     }
 }
 
@@ -476,7 +320,8 @@ fn print(reduction: &Reduction, output: &Output) {
         },
         None => println!("not verified from scratch; every step was tested"),
     }
-    for note in reduction.stopped.iter().chain(&reduction.notes) {
+    let stopped = reduction.stopped.as_ref().map(ToString::to_string);
+    for note in stopped.iter().chain(&reduction.notes) {
         println!("note: {note}");
     }
     println!("\n{}", reduction.case.program.text);
@@ -498,7 +343,7 @@ fn json(reduction: &Reduction, output: &Output) -> serde_json::Value {
         "claim": reduction.case.claim.to_string(),
         "verified": reduction.verified.as_ref().map(|verified| &verified.seen),
         "confirmed_by": reduction.case.finding.as_ref().map(|finding| &finding.confirmed_by),
-        "stopped": reduction.stopped,
+        "stopped": reduction.stopped.as_ref().map(ToString::to_string),
         "notes": reduction.notes,
         "text": reduction.case.program.text,
     })

@@ -5,7 +5,7 @@
 //! CASE.json is a `finding.json` of `candor check --save`. PEERS is `none`, `cvise`, `creduce` or
 //! `cvise,creduce`; they get what a user would write for them (see `script`). SECONDS bounds each
 //! peer's run; a run that is cut off is marked with `>`. Every reducer gets the same number of jobs.
-//! Results go to OUT. With BENCH_TRACE set, the time of each pass is printed.
+//! Results go to OUT. With BENCH_TRACE set, the time of each pass is printed and candidates are kept.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,15 +33,37 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a peer came to: size, time, and whether it ended by itself; nothing when it failed.
-type Peer = Option<(Size, Duration, bool)>;
+/// What a reducer came to.
+#[derive(Clone, Copy)]
+struct Run {
+    size: Size,
+    wall: Duration,
+    cpu: f64,
+    /// The cap struck.
+    cut: bool,
+}
 
-/// One line of the table.
+/// One line of the table. A peer that failed has no run.
 struct Row {
     name: String,
     before: Size,
-    ours: (Size, Duration, usize),
-    peers: Vec<(String, Peer)>,
+    ours: Run,
+    tried: usize,
+    peers: Vec<(String, Option<Run>)>,
+}
+
+/// CPU seconds of this process and of all its children that have ended.
+fn cpu() -> Anyhow<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    // utime, stime, cutime, cstime are fields 14 to 17; the name in parentheses is the second
+    let ticks: u64 = fields
+        .split_whitespace()
+        .skip(11)
+        .take(4)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
+    Ok(ticks as f64 / 100.0)
 }
 
 fn run() -> Anyhow<()> {
@@ -123,13 +145,17 @@ fn one(
         .parent()
         .and_then(Path::file_name)
         .map_or_else(|| "case".into(), |name| name.to_string_lossy().into_owned());
+    let folder = out.join(&name);
+    std::fs::create_dir_all(&folder)?;
+    let trace = std::env::var_os("BENCH_TRACE").is_some();
     let settings = Settings {
         jobs,
         name: "reduced.c".into(),
+        keep_tried: trace.then(|| folder.join("tried")),
         ..Settings::default()
     };
     let last = std::sync::Mutex::new(("", Instant::now(), 0));
-    let trace = std::env::var_os("BENCH_TRACE").is_some();
+    let cpu_before = cpu()?;
     let reduction = reduce(tools, &case, compiler, &settings, &|progress| {
         let Ok(mut last) = last.lock() else { return };
         if trace && progress.pass != last.0 {
@@ -145,8 +171,7 @@ fn one(
             *last = (progress.pass, Instant::now(), progress.tried);
         }
     })?;
-    let folder = out.join(&name);
-    std::fs::create_dir_all(&folder)?;
+    let cpu = cpu()? - cpu_before;
     std::fs::write(folder.join("ours.c"), &reduction.case.program.text)?;
     reduction.case.save(&folder.join("finding.reduced.json"))?;
     for note in &reduction.notes {
@@ -166,7 +191,13 @@ fn one(
     let mut row = Row {
         name,
         before: reduction.before,
-        ours: (reduction.after, reduction.elapsed, reduction.tally.tried),
+        ours: Run {
+            size: reduction.after,
+            wall: reduction.elapsed,
+            cpu,
+            cut: false,
+        },
+        tried: reduction.tally.tried,
         peers: Vec::new(),
     };
     for peer in peers {
@@ -184,19 +215,19 @@ fn peer_run(
     (path, folder): (&Path, &Path),
     limit: Duration,
     jobs: usize,
-) -> Anyhow<Option<(Size, Duration, bool)>> {
-    let Claim::Debug { .. } = case.claim else {
-        println!("{peer}: only debug-value findings are compared");
-        return Ok(None);
-    };
+) -> Anyhow<Option<Run>> {
     let command = find_on_path(peer).ok_or(format!("{peer} is not installed"))?;
     let directory = folder.join(peer);
     std::fs::create_dir_all(&directory)?;
     let directory = directory.canonicalize()?;
     script::write(case, tools.gate.compiler(), &directory)?;
-    // the program with its barriers lies beside the finding
-    let barriers = path.with_file_name(&case.program.name);
-    std::fs::copy(barriers, directory.join("prog.c"))?;
+    if let Claim::Debug { .. } = case.claim {
+        // the program with its barriers lies beside the finding
+        let barriers = path.with_file_name(&case.program.name);
+        std::fs::copy(barriers, directory.join("prog.c"))?;
+    } else {
+        std::fs::write(directory.join("prog.c"), &case.program.text)?;
+    }
     let start = Instant::now();
     let job = Job::new(command, &directory)
         .args(["--n", &jobs.to_string()])
@@ -221,7 +252,12 @@ fn peer_run(
         );
         return Ok(None);
     }
-    Ok(Some((Size::of(&text), took, run.ending.timed_out())))
+    Ok(Some(Run {
+        size: Size::of(&text),
+        wall: took,
+        cpu: run.cpu.as_secs_f64(),
+        cut: run.ending.timed_out(),
+    }))
 }
 
 fn last_line(stdout: &str, stderr: &str) -> String {
@@ -231,57 +267,66 @@ fn last_line(stdout: &str, stderr: &str) -> String {
 
 fn print_row(row: &Row) {
     let mut line = format!(
-        "| {} | {} | {} ({} lines) | {:.1} | {} |",
+        "| {} | {} | {} ({} lines) | {:.0} | {:.0} | {} |",
         row.name,
         row.before.tokens,
-        row.ours.0.tokens,
-        row.ours.0.lines,
-        row.ours.1.as_secs_f64(),
-        row.ours.2
+        row.ours.size.tokens,
+        row.ours.size.lines,
+        row.ours.wall.as_secs_f64(),
+        row.ours.cpu,
+        row.tried
     );
     for (_, peer) in &row.peers {
         line += &match peer {
-            Some((size, took, cut)) => format!(
-                " {} | {}{:.1} | {:.1}x |",
-                size.tokens,
-                if *cut { ">" } else { "" },
-                took.as_secs_f64(),
-                took.as_secs_f64() / row.ours.1.as_secs_f64()
+            Some(run) => format!(
+                " {} | {}{:.0} | {:.0} | {:.1}x |",
+                run.size.tokens,
+                if run.cut { ">" } else { "" },
+                run.wall.as_secs_f64(),
+                run.cpu,
+                run.wall.as_secs_f64() / row.ours.wall.as_secs_f64()
             ),
-            None => " failed | - | - |".into(),
+            None => " failed | - | - | - |".into(),
         };
     }
     println!("{line}");
 }
 
 fn summary(rows: &[Row]) {
-    let tokens: usize = rows.iter().map(|row| row.ours.0.tokens).sum();
-    let time: f64 = rows.iter().map(|row| row.ours.1.as_secs_f64()).sum();
+    let tokens: usize = rows.iter().map(|row| row.ours.size.tokens).sum();
+    let time: f64 = rows.iter().map(|row| row.ours.wall.as_secs_f64()).sum();
     println!(
         "{} findings: {tokens} tokens in all, {time:.0} s",
         rows.len()
     );
-    let at_most_30 = rows.iter().filter(|row| row.ours.0.lines <= 30).count();
+    let at_most_30 = rows.iter().filter(|row| row.ours.size.lines <= 30).count();
     println!("{at_most_30} of {} have at most 30 lines", rows.len());
     let names: Vec<String> = rows
         .first()
         .map(|row| row.peers.iter().map(|(name, _)| name.clone()).collect())
         .unwrap_or_default();
     for (index, name) in names.iter().enumerate() {
-        let both: Vec<_> = rows
+        let both: Vec<(&Row, Run)> = rows
             .iter()
             .filter_map(|row| Some((row, row.peers.get(index)?.1?)))
             .collect();
-        let ours: f64 = both.iter().map(|(row, _)| row.ours.1.as_secs_f64()).sum();
-        let theirs: f64 = both.iter().map(|(_, peer)| peer.1.as_secs_f64()).sum();
+        let sum = |of: &dyn Fn(&(&Row, Run)) -> f64| both.iter().map(of).sum::<f64>();
+        let (ours, theirs) = (
+            sum(&|(row, _)| row.ours.wall.as_secs_f64()),
+            sum(&|(_, peer)| peer.wall.as_secs_f64()),
+        );
         let no_larger = both
             .iter()
-            .filter(|(row, peer)| row.ours.0.tokens <= peer.0.tokens)
+            .filter(|(row, peer)| row.ours.size.tokens <= peer.size.tokens)
             .count();
+        let cut = both.iter().filter(|(_, peer)| peer.cut).count();
         println!(
-            "{name}: {} findings compared, {theirs:.0} s against our {ours:.0} s ({:.1}x); ours no larger in {no_larger}",
+            "{name}: {} findings compared ({cut} cut off), {theirs:.0} s against our {ours:.0} s ({:.1}x); \
+             CPU {:.0} s against {:.0} s; ours no larger in {no_larger}",
             both.len(),
-            theirs / ours.max(0.001)
+            theirs / ours.max(0.001),
+            sum(&|(_, peer)| peer.cpu),
+            sum(&|(row, _)| row.ours.cpu),
         );
     }
 }

@@ -17,12 +17,24 @@ pub fn write(
     clang: &Compiler,
     directory: &Path,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let Claim::Debug { subject, .. } = &case.claim else {
-        return Err("only debug-value findings have a script".into());
-    };
     let flags = case.program.flags.join(" ");
     let level = case.flags.join(" ");
     let here = directory.display();
+    let subject = match &case.claim {
+        Claim::Debug { subject, .. } => subject,
+        Claim::Miscompilation {
+            against, reference, ..
+        } => {
+            let build = format!(
+                "{} {}",
+                reference.as_deref().unwrap_or(&case.compiler),
+                against.join(" ")
+            );
+            let script = wrong_code(case, clang, &build);
+            return executable(directory, &script);
+        }
+        other => return Err(format!("no script for: {other}").into()),
+    };
     let script = format!(
         r#"#!/bin/sh
 # still wrong: {claim}, {compiler} {level}
@@ -86,8 +98,40 @@ sys.exit(1)
     std::fs::write(directory.join("opt_me_not.c"), "void opt_me_not(void) {}\n")?;
     std::fs::write(directory.join("look.py"), look)?;
     std::fs::write(directory.join("differ.py"), differ)?;
+    executable(directory, &script)
+}
+
+fn executable(directory: &Path, script: &str) -> Result<(), Box<dyn std::error::Error>> {
     let path = directory.join("interesting.sh");
     std::fs::write(&path, script)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
     Ok(())
+}
+
+/// Wrong code: the build under test prints something else than the reference, and the sanitizers,
+/// which print what the reference prints, have no objection.
+fn wrong_code(case: &Case, clang: &Compiler, reference: &str) -> String {
+    format!(
+        r#"#!/bin/sh
+# still wrong: {claim}, {compiler} {level}
+{clang} {flags} -fsyntax-only -Wno-everything -Werror=uninitialized -Werror=return-type \
+  -Werror=array-bounds -Werror=shift-count-overflow -Werror=shift-count-negative \
+  -Werror=implicit-function-declaration -Werror=int-conversion prog.c 2>/dev/null || exit 1
+{reference} -w {flags} prog.c -o ref 2>/dev/null || exit 1
+timeout 5 ./ref > ref.out 2>/dev/null || exit 1
+{compiler} -w {level} {flags} prog.c -o bad 2>/dev/null || exit 1
+timeout 5 ./bad > bad.out 2>/dev/null || exit 1
+cmp -s ref.out bad.out && exit 1
+{clang} -w {flags} -fsanitize=undefined,address -fno-sanitize-recover=all prog.c -o asan 2>/dev/null || exit 1
+timeout 10 ./asan > asan.out 2>/dev/null || exit 1
+cmp -s ref.out asan.out || exit 1
+{clang} -w {flags} -fsanitize=memory -fno-sanitize-recover=all prog.c -o msan 2>/dev/null || exit 1
+timeout 10 ./msan > /dev/null 2>&1 || exit 1
+"#,
+        claim = case.claim,
+        compiler = case.compiler,
+        clang = clang.name,
+        level = case.flags.join(" "),
+        flags = case.program.flags.join(" "),
+    )
 }

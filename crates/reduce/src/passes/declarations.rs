@@ -113,7 +113,9 @@ pub fn types(tree: &Tree, to: &str) -> Vec<Edit> {
 /// Each typedef gives way to what it stands for, where that is a plain type.
 pub fn typedefs(tree: &Tree) -> Vec<Edit> {
     let mut uses: BTreeMap<&str, Vec<Id>> = BTreeMap::new();
-    for id in tree.of_kind("type_identifier") {
+    // the grammar takes `uint32_t` and its like for keywords
+    let names = ["type_identifier", "primitive_type"];
+    for id in tree.all().filter(|id| names.contains(&tree.kind(*id))) {
         if tree.node(id).field == Some("type") {
             uses.entry(tree.text_of(id)).or_default().push(id);
         }
@@ -124,7 +126,7 @@ pub fn typedefs(tree: &Tree) -> Vec<Edit> {
         let (Some(ty), [declarator]) = (tree.field(definition, "type"), all.as_slice()) else {
             continue;
         };
-        if tree.kind(*declarator) != "type_identifier" || tree.field(ty, "body").is_some() {
+        if !names.contains(&tree.kind(*declarator)) || tree.field(ty, "body").is_some() {
             continue;
         }
         let name = tree.text_of(*declarator);

@@ -14,6 +14,10 @@ fn declared_names(tree: &Tree, item: Id) -> BTreeSet<&str> {
         "declaration" | "type_definition" => {
             for declarator in declarators(tree, item) {
                 names.extend(tree.declared(declarator).map(|id| tree.text_of(id)));
+                // the grammar takes `uint32_t` and its like for keywords
+                if tree.kind(declarator) == "primitive_type" {
+                    names.insert(tree.text_of(declarator));
+                }
             }
         }
         "struct_specifier" | "union_specifier" | "enum_specifier" => {}
@@ -36,7 +40,12 @@ fn declared_names(tree: &Tree, item: Id) -> BTreeSet<&str> {
 
 fn used_names(tree: &Tree, item: Id) -> impl Iterator<Item = &str> {
     tree.below(item)
-        .filter(|id| matches!(tree.kind(*id), "identifier" | "type_identifier"))
+        .filter(|id| {
+            matches!(
+                tree.kind(*id),
+                "identifier" | "type_identifier" | "primitive_type"
+            )
+        })
         .map(|id| tree.text_of(id))
 }
 
@@ -90,14 +99,14 @@ mod tests {
 
     #[test]
     fn what_main_does_not_need_goes() {
-        let text = "typedef unsigned int u32;\ntypedef int unused;\nstruct S { u32 a; };\nenum E { A, B };\n\
+        let text = "typedef unsigned int __u;\ntypedef __u uint32_t;\ntypedef uint32_t u32;\ntypedef int unused;\nstruct S { u32 a; };\nenum E { A, B };\n\
                     int printf(const char *, ...);\nint puts(const char *);\nint g(void) { return A; }\n\
                     int h(void) { return g(); }\nstruct S s;\nint main(void) { return s.a + g(); }\n";
         let tree = parse(text).unwrap();
         let reduced = layout(&apply(text, [&unreachable(&tree, &["main"])]).unwrap());
         assert_eq!(
             reduced,
-            "typedef unsigned int u32;\nstruct S { u32 a; };\nenum E { A, B };\nint g(void) {\n  return A;\n}\n\
+            "typedef unsigned int __u;\ntypedef __u uint32_t;\ntypedef uint32_t u32;\nstruct S { u32 a; };\nenum E { A, B };\nint g(void) {\n  return A;\n}\n\
              struct S s;\nint main(void) {\n  return s.a + g();\n}\n"
         );
     }
