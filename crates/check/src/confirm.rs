@@ -29,8 +29,8 @@ pub struct Compared<'a> {
     pub row: Row,
     /// What seems wrong.
     pub suspects: Vec<Suspect>,
-    /// The build, kept while there are suspects.
-    pub build: Option<(Executable, Image)>,
+    /// The build, kept while there are suspects; its debug information is read again for them.
+    pub build: Option<Executable>,
 }
 
 /// What confirmation needs besides the builds.
@@ -74,9 +74,10 @@ impl Court<'_> {
     ) -> Result<(Vec<Finding>, Vec<Undecided>), Error> {
         let mut findings = Vec::new();
         let mut undecided = Vec::new();
-        let Some((executable, image)) = &compared.build else {
+        let Some(executable) = &compared.build else {
             return Ok((findings, undecided));
         };
+        let image = &Image::open(&executable.path)?;
         let mut open: Vec<(&Suspect, Option<Undecided>)> =
             compared.suspects.iter().map(|s| (s, None)).collect();
         let rounds = compared

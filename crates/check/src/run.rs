@@ -152,6 +152,7 @@ pub fn check(
             .push("no chosen point is ever reached: nothing was compared".into());
     }
 
+    give_back(&plan);
     let (compared, interrupted) = compare_all(tools, request, &plan, &truth, progress)?;
     let suspects: usize = compared.iter().map(|c| c.suspects.len()).sum();
     let court = Court {
@@ -227,7 +228,7 @@ fn judge(verdict: GateVerdict) -> Result<(), Error> {
     }
 }
 
-/// Builds and compares everything, `jobs` at a time, results in the order of the request.
+/// Builds and compares everything, `jobs` at a time (a large program's one by one), results in the order of the request.
 fn compare_all<'a>(
     tools: &Toolset<'_>,
     request: &Request<'a>,
@@ -241,13 +242,19 @@ fn compare_all<'a>(
     let results: Mutex<BTreeMap<usize, Result<Compared<'a>, Error>>> = Mutex::default();
     progress(Progress::Compared { done: 0, total });
     std::thread::scope(|scope| {
-        for _ in 0..request.settings.jobs.clamp(1, total.max(1)) {
+        let jobs = if is_large(plan) {
+            1
+        } else {
+            request.settings.jobs.clamp(1, total.max(1))
+        };
+        for _ in 0..jobs {
             scope.spawn(|| {
                 while let Some((number, (compiler, level))) = {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     request.builds.get(number).map(|build| (number, build))
                 } {
                     let result = compare_one(tools, request, plan, truth, compiler, level);
+                    give_back(plan);
                     results
                         .lock()
                         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -271,6 +278,19 @@ fn compare_all<'a>(
         }
     }
     Ok((compared, interrupted))
+}
+
+/// Programs from so many bytes on have debug information of tens of megabytes in each build: one build is looked at
+/// at a time, and its memory returned.
+fn is_large(plan: &Plan) -> bool {
+    plan.text.len() >= 1024 * 1024
+}
+
+/// After builds were looked at.
+fn give_back(plan: &Plan) {
+    if is_large(plan) {
+        candor_toolchain::memory::give_back();
+    }
 }
 
 fn compare_one<'a>(
@@ -318,7 +338,7 @@ fn compare_one<'a>(
         Err(reason) => return Ok(without(reason)),
     };
     let suspects: Vec<_> = suspects.into_values().collect();
-    let build = (!suspects.is_empty()).then_some((executable, image));
+    let build = (!suspects.is_empty()).then_some(executable);
     Ok(Compared {
         compiler,
         level: level.to_owned(),

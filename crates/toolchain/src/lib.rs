@@ -20,6 +20,7 @@ pub mod desktop;
 mod error;
 pub mod gate;
 pub mod inventory;
+pub mod memory;
 pub mod program;
 pub mod sandbox;
 mod scratch;

@@ -55,13 +55,13 @@ pub fn trace(
 #[derive(Default)]
 struct Place {
     /// `None` when not prepared (yet, or any more); `Some(None)` when there is no debug information.
-    site: Option<Option<Site>>,
+    site: Option<Option<Box<Site>>>,
     visits: u32,
 }
 
 /// Leaves of prepared sites that are kept: a large program has thousands of sites, and preparing one again is
 /// cheaper than keeping them all. Globals are shared and do not count.
-const CACHED_LEAVES: usize = 200_000;
+const CACHED_LEAVES: usize = 20_000;
 
 /// The stopping half of a run, by mode.
 enum Stops {
@@ -299,7 +299,7 @@ impl<'a> Run<'a> {
             // Code without debug information is passed through as a stop without a site.
             let site = image.site(Avma(pc).stated(self.bias), &options.site).ok();
             *cached_leaves += site.as_ref().map_or(0, |site| site.leaves().own.len());
-            site
+            site.map(Box::new)
         });
         if let Some(site) = site {
             let stopped = Stopped::new(&self.tracee, registers, self.bias);
@@ -324,7 +324,7 @@ impl<'a> Run<'a> {
         }
         let place = self.places.get(&pc);
         let site = place
-            .and_then(|place| place.site.as_ref()?.as_ref())
+            .and_then(|place| place.site.as_ref()?.as_deref())
             .filter(|_| visit <= self.options.per_site_visits);
         let stop = Stop {
             sequence: self.stops,
