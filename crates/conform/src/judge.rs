@@ -213,6 +213,12 @@ impl<'a> Court<'a> {
             Rule::P => relations.resolve(relations.sim.get(&id)?, false),
             Rule::T => {
                 let old = *relations.terminators.get(&id)?;
+                // A block that was split: its terminator is where it was, at the end of the second half.
+                let moves = relations.moves.get(&old).map_or(&[][..], Vec::as_slice);
+                if moves.last().is_some_and(|(_, bulk)| *bulk) && relations.after.contains_key(&old)
+                {
+                    return None;
+                }
                 let source = match self.grows(id, place) {
                     true => self.twin(place).unwrap_or(old),
                     false => old,
@@ -314,8 +320,35 @@ impl<'a> Court<'a> {
             evidence: self.evidence(id, place, rule),
             grows: rule == Rule::T && self.grows(id, place) && self.twin(place).is_none(),
             precedes: rule == Rule::S && self.precedes(&places, place),
+            alternatives: effect != Effect::One || self.alternatives(&places),
             sources: described,
         })
+    }
+
+    /// Whether no path of the input goes through the blocks of two sources.
+    fn alternatives(&self, sources: &[Place]) -> bool {
+        sources.iter().enumerate().all(|(index, one)| {
+            sources.iter().skip(index + 1).all(|other| {
+                let path = self
+                    .before
+                    .get(one.0)
+                    .map(|graph| graph.path_through(one.1, other.1, Reading::D));
+                one.0 == other.0 && path.is_some_and(|path| path.is_empty())
+            })
+        })
+    }
+
+    /// Whether only assumptions use the instruction, and something does.
+    fn only_assumed(&self, place: Place) -> bool {
+        let address = inst(&self.trace.after, place).address;
+        let function = &self.trace.after[place.0];
+        let mut users = function
+            .blocks
+            .iter()
+            .flat_map(|block| &block.insts)
+            .filter(|one| one.operands.contains(&address))
+            .peekable();
+        users.peek().is_some() && users.all(|one| one.is_assumption)
     }
 
     /// Whether every way to the destination in the output goes through a block of the sources.
@@ -357,16 +390,13 @@ impl<'a> Court<'a> {
             source.is_none_or(|source| relations.located_at(self.trace, *source, put))
         };
         match rule {
-            Rule::T
-                if relations
-                    .after
-                    .get(&id)
-                    .is_some_and(|&place| self.grows(id, place) && self.twin(place).is_some()) =>
-            {
-                let twin = relations.after.get(&id).and_then(|&place| self.twin(place));
-                at(twin.as_ref())
+            Rule::T => {
+                let place = relations.after.get(&id).copied();
+                let twin = place
+                    .filter(|&place| self.grows(id, place))
+                    .and_then(|place| self.twin(place));
+                at(relations.terminators.get(&id)) && at(twin.as_ref())
             }
-            Rule::T => at(relations.terminators.get(&id)),
             Rule::N => at(relations.neighbours.get(&id)),
             Rule::P if self.trace.recording.is_new(id) => {
                 let replaced = relations.replaced.get(&id).map_or(&[][..], Vec::as_slice);
@@ -509,7 +539,7 @@ impl<'a> Court<'a> {
             candidates,
             moved_alone: moves.iter().any(|(_, bulk)| !bulk),
             moved_in_bulk: moves.iter().any(|(_, bulk)| *bulk),
-            assumption: one.is_assumption,
+            assumption: one.is_assumption || self.only_assumed(place),
             stack: stack_of(stack),
             move_stack: stack_of(last_move),
         })

@@ -190,6 +190,8 @@ pub struct Candidate {
     pub grows: bool,
     /// For rule S: whoever gets to the destination has been in the source's block.
     pub precedes: bool,
+    /// No path goes through the blocks of two sources.
+    pub alternatives: bool,
 }
 
 impl Candidate {
@@ -229,7 +231,7 @@ pub struct Update {
     pub moved_alone: bool,
     /// It was moved with its block.
     pub moved_in_bulk: bool,
-    /// It is an assumption: no code.
+    /// It is an assumption, or only assumptions use it: no code.
     pub assumption: bool,
     /// Who made it (or moved it, if it was in the input), innermost first.
     pub stack: Vec<Svma>,

@@ -160,6 +160,10 @@ fn updates(version: u32, test: &Test, class: Class, settings: &Settings) -> Vec<
 #[test]
 fn llvm_16_has_the_42_visible_errors() {
     let reported = reported(16, &Settings::default());
+    for (id, site) in &reported {
+        let rules = site.as_ref().map(|site| (site.place(), &site.rules));
+        println!("{id}: {rules:?}");
+    }
     let missed: Vec<u32> = reported
         .iter()
         .filter(|(_, site)| site.is_none())
@@ -193,6 +197,7 @@ fn the_paper_s_own_sources_find_half() {
     };
     let counts = [Rule::P, Rule::T, Rule::N, Rule::S].map(|rule| count(&[rule]));
     let [p, t, n, s] = counts;
+    println!("each rule alone: P {p}, T {t}, N {n}, S {s}");
     assert!((18..=26).contains(&p), "{counts:?}");
     assert!(t >= 8 && n >= 8 && s >= 3, "{counts:?}");
 }

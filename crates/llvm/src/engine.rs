@@ -331,7 +331,11 @@ impl Engine {
         unsafe {
             match module::parse(&self.api, context, &run.input, &run.name) {
                 // 14 and 15 decide on opaque pointers once per process.
-                Err(message) if self.version <= 15 && message.contains("opaque-pointers") => {
+                Err(message)
+                    if self.version <= 15
+                        && (message.contains("opaque-pointers")
+                            || message.contains("expected type")) =>
+                {
                     self.api.parse_options(&["-opaque-pointers".to_owned()]);
                     let context = (self.api.LLVMContextCreate)();
                     module::parse(&self.api, context, &run.input, &run.name)

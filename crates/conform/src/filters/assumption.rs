@@ -1,5 +1,5 @@
 //! # What it removes
-//! Verdicts on `llvm.assume` and `llvm.experimental.noalias.scope.decl`.
+//! Verdicts on `llvm.assume` and `llvm.experimental.noalias.scope.decl`, and on what only these use.
 //!
 //! # Why
 //! They generate no code: nothing to step on, nothing to lose.

@@ -4,6 +4,7 @@
 //! removes is counted by name, so that a report says what it leaves out.
 
 mod agreement;
+mod alternatives;
 mod assumption;
 mod bulk_move;
 mod evidence;
@@ -108,7 +109,7 @@ pub trait Filter: Sync {
 }
 
 /// Every filter, in the order in which they are asked.
-pub const ALL: [&dyn Filter; 19] = [
+pub const ALL: [&dyn Filter; 20] = [
     &one_pass::OnePass,
     &same_function::SameFunction,
     &assumption::Assumption,
@@ -124,6 +125,7 @@ pub const ALL: [&dyn Filter; 19] = [
     &explicit_source::ExplicitSource,
     &passed_source::PassedSource,
     &merge_kinds::MergeKinds,
+    &alternatives::Alternatives,
     &operation::NoOperation,
     &located::LocatedThen,
     &unreachable::Unreachable,
@@ -272,6 +274,7 @@ pub(crate) mod fixture {
             evidence: Evidence::default(),
             grows: false,
             precedes: false,
+            alternatives: true,
         }
     }
 

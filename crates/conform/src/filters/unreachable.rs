@@ -1,5 +1,6 @@
 //! # What it removes
-//! Lost verdicts on `unreachable`, which become a low class.
+//! Lost verdicts on `unreachable`, and on the stores to nowhere that stand for it inside a block, which
+//! become a low class.
 //!
 //! # Why
 //! No code is generated for it; a lost location there harms only remarks and sanitizer reports.
@@ -31,7 +32,10 @@ impl Filter for Unreachable {
     }
 
     fn noise(&self, case: &Case<'_>) -> bool {
-        case.class == Class::Lost && case.update.opcode == Opcode::UNREACHABLE
+        let text = &case.update.text;
+        let to_nowhere = text.starts_with("store ")
+            && (text.contains("ptr poison,") || text.contains(" poison, ptr null,"));
+        case.class == Class::Lost && (case.update.opcode == Opcode::UNREACHABLE || to_nowhere)
     }
 
     fn lowers(&self) -> bool {
@@ -51,5 +55,10 @@ mod tests {
         update.opcode = Opcode::UNREACHABLE;
         assert!(Unreachable.noise(&fixture::case(&update, Class::Lost)));
         assert!(Unreachable.lowers());
+        update.opcode = Opcode(27);
+        update.text = "store i1 true, ptr poison, align 1".into();
+        assert!(Unreachable.noise(&fixture::case(&update, Class::Lost)));
+        update.text = "store i1 true, ptr %p, align 1".into();
+        assert!(!Unreachable.noise(&fixture::case(&update, Class::Lost)));
     }
 }
