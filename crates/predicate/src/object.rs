@@ -34,7 +34,9 @@ pub fn compile(
     let mut all = vec!["-w".to_owned()];
     all.extend(flags.iter().cloned());
     all.extend(quiet_producer(compiler).map(str::to_owned));
-    all.extend(program.flags.iter().cloned());
+    // libraries are for the linker; tcc refuses them here
+    let compiled = program.flags.iter().filter(|flag| !flag.starts_with("-l"));
+    all.extend(compiled.cloned());
     let build = Build {
         compiler,
         stage: Stage::Object,

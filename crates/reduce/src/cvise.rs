@@ -48,6 +48,8 @@ pub fn run(tools: &Toolset<'_>, stage: &Stage, case: &Case, text: &str) -> Resul
         .args(["--timeout", "120"])
         .arg(&script)
         .arg(name)
+        // what a killed candor leaves behind goes away with the directory
+        .env("CANDOR_SCRATCH", directory.path())
         .confinement(Confinement::Open);
     let limits = Limits {
         wall: stage.time,

@@ -1,5 +1,6 @@
 //! Scratch directories: where everything candor and its programs write goes, and goes away.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -29,7 +30,7 @@ impl Scratch {
     pub fn below(parent: &Path) -> Result<Self, Error> {
         sweep(parent);
         let directory = tempfile::Builder::new()
-            .prefix(&format!("candor-{}-", std::process::id()))
+            .prefix(&prefix(std::process::id()))
             .tempdir_in(parent)
             .map_err(|source| Error::file("create a scratch directory in", parent, source))?;
         Ok(Scratch { directory })
@@ -82,7 +83,15 @@ fn default_parent() -> PathBuf {
     }
 }
 
-/// Removes `candor-<pid>-*` of processes that are gone (a kill -9 leaves its directory behind).
+/// How names of directories of process `pid` begin. Process numbers mean something in their own PID
+/// namespace only, and candor may run inside a sandbox (cvise asks it): the namespace is in the name.
+fn prefix(pid: u32) -> String {
+    let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
+    format!("candor-{pid}-{namespace}-")
+}
+
+/// Removes the directories of processes of this PID namespace that are gone (a kill -9 leaves its
+/// directory behind). Those of other namespaces are left alone: their owners cannot be seen from here.
 fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
@@ -94,7 +103,11 @@ fn sweep(parent: &Path) {
             .and_then(|name| name.strip_prefix("candor-"))
             .and_then(|rest| rest.split('-').next())
             .and_then(|pid| pid.parse::<i32>().ok());
-        if let Some(pid) = owner {
+        let ours = |pid: i32| {
+            let prefix = u32::try_from(pid).map(prefix);
+            prefix.is_ok_and(|prefix| name.to_str().is_some_and(|name| name.starts_with(&prefix)))
+        };
+        if let Some(pid) = owner.filter(|pid| ours(*pid)) {
             let gone = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None)
                 == Err(nix::errno::Errno::ESRCH);
             if gone && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -126,17 +139,18 @@ mod tests {
     fn what_a_dead_process_left_is_swept_and_a_live_ones_is_not() {
         let parent = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
-        let dead = parent.path().join(format!("candor-{}-x", child.id()));
+        let named = |name: String| parent.path().join(name);
+        let dead = named(prefix(child.id()) + "x");
+        // the same number in another PID namespace may well be alive
+        let elsewhere = named(format!("candor-{}-1-x", child.id()));
         child.wait().unwrap();
-        let live = parent
-            .path()
-            .join(format!("candor-{}-x", std::process::id()));
-        let other = parent.path().join("candor-notes");
-        for path in [&dead, &live, &other] {
+        let live = named(prefix(std::process::id()) + "x");
+        let other = named("candor-notes".into());
+        for path in [&dead, &live, &other, &elsewhere] {
             std::fs::create_dir(path).unwrap();
         }
         let _scratch = Scratch::below(parent.path()).unwrap();
         assert!(!dead.exists());
-        assert!(live.exists() && other.exists());
+        assert!(live.exists() && other.exists() && elsewhere.exists());
     }
 }
