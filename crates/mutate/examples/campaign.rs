@@ -1,4 +1,4 @@
-//! Fully verified variants in numbers: `cargo run --release --example campaign -- --csmith 200 --ordinary tests/mutate/ordinary`.
+//! Fully verified variants in numbers: `cargo run --release -p candor-mutate --example campaign -- --csmith 200 --ordinary tests/mutate/ordinary`.
 //!
 //! Each variant must print and end as its seed under gcc -O0 and clang -O0 and be clean under UBSan, ASan and MSan. Every
 //! exception is written to `--bad DIR` with its sidecar. Csmith's options are those of the design, or smaller ones with

@@ -1,7 +1,7 @@
 //! The evidence behind docs/check.md: many Csmith programs, both compiler families, every finding
 //! confirmed, and nothing found where nothing can be (the -O0 builds themselves).
 //!
-//! `cargo run --release -p candor-check --example campaign -- PROGRAMS FIRST_SEED OUT.jsonl`
+//! `cargo run --release -p candor-check --example csmith_check -- PROGRAMS FIRST_SEED OUT.jsonl`
 
 use std::collections::BTreeMap;
 use std::io::Write;
