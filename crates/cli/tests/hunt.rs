@@ -167,15 +167,25 @@ fn spawn(command: &mut Command) -> Child {
 #[test]
 fn planted_wrong_code_is_found_reduced_isolated_and_shown_again_by_its_replay() {
     let place = Place::new(1);
-    let output = place.hunt("store").output().unwrap();
-    let events = events(&output.stdout);
+    // found by one hunt, which says that it waits; the next goes on with it
+    let output = place.search("store").output().unwrap();
+    let first = events(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let found = named(&events, "found");
-    assert_eq!(found.len(), 1, "{events:?}");
+    let found = named(&first, "found");
+    assert_eq!(found.len(), 1, "{first:?}");
     assert_eq!(found[0]["kind"], "miscompilation");
     assert_eq!(found[0]["level"], "-O2");
-    let improved = named(&events, "improved");
+    assert_eq!(named(&first, "ended")[0]["waiting"], 1);
+    let output = place
+        .candor()
+        .args(["hunt", "--store", "store", "--resume", "--share", "1"])
+        .output()
+        .unwrap();
+    let second = events(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let improved = named(&second, "improved");
     assert_eq!(improved.len(), 1, "{}", text(&output.stdout));
+    assert_eq!(named(&second, "ended")[0]["waiting"], 0);
     let store = place.store("store");
     let group = &store.groups().unwrap()[0];
     assert!(group.representative.state >= State::Reduced);
@@ -210,10 +220,48 @@ fn planted_wrong_code_is_found_reduced_isolated_and_shown_again_by_its_replay() 
     assert_eq!(stored(&place.store("again")), stored(&store));
 }
 
+/// A finding of the compiler's own, from the search to its culprit in one hunt, and what the report says of it.
+#[test]
+fn a_real_finding_is_reduced_and_isolated_within_the_hunt() {
+    let place = Place::new(0);
+    let case =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/check/found/empty_loop_removed.c");
+    std::fs::copy(case, place.path("corpus").join("loop.c")).unwrap();
+    let output = place
+        .candor()
+        .args(["hunt", "--store", "store", "--generator", "none"])
+        .args(["--corpus", "corpus", "--cc", "gcc-12", "-O2"])
+        .args(["--oracles", "debug", "--variants", "0"])
+        .output()
+        .unwrap();
+    let events = events(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let improved = named(&events, "improved");
+    assert_eq!(improved.len(), 1, "{}", text(&output.stdout));
+    assert_eq!(improved[0]["state"], "isolated");
+    let culprit = improved[0]["culprit"].as_str().unwrap();
+    assert!(culprit.contains("dce"), "{culprit}");
+    let group = &place.store("store").groups().unwrap()[0];
+    assert_eq!(group.key, format!("wrong-value | gcc | {culprit}"));
+    assert!(group.representative.exhibit.is_some());
+    let report = place
+        .candor()
+        .args(["report", "--store", "store"])
+        .output()
+        .unwrap();
+    let words = text(&report.stdout);
+    assert!(
+        words.contains(&format!("pass {culprit}, reduced and isolated")),
+        "{words}"
+    );
+    assert!(place.scratch_is_empty());
+}
+
 #[test]
 fn killed_twenty_times_nothing_is_lost_and_nothing_is_twice() {
     const SEED: u64 = 7;
-    let programs = 15;
+    // As many as the kills leave something to do for, and no more: each is judged twice.
+    let programs = 12;
     let place = Place::new(programs);
     let whole = place.search("whole").output().unwrap();
     assert_eq!(whole.status.code(), Some(1), "{}", text(&whole.stderr));
@@ -227,7 +275,7 @@ fn killed_twenty_times_nothing_is_lost_and_nothing_is_twice() {
         let mut child = spawn(&mut place.search("store"));
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // Some are killed while they get ready, most while they judge.
-        let lines_wanted = random.usize(0..5);
+        let lines_wanted = random.usize(0..4);
         let delay = Duration::from_millis(random.u64(0..300));
         let mut output = String::new();
         for _ in 0..lines_wanted {

@@ -3,7 +3,8 @@
 //!
 //! `cargo run --release -p candor-hunt --example bench_hunt -- [SECONDS] [ROUNDS] [ORACLES]`
 //!
-//! Both take turns in one process run, so that a loaded machine is loaded for both.
+//! Both take turns in one process run, so that a loaded machine is loaded for both; the CPU time of a build (our own
+//! and that of everything we started) does not depend on how busy the machine is, wall time does.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -18,8 +19,59 @@ use candor_source::Clang;
 use candor_store::SqliteStore;
 use candor_toolchain::{Program, Sandbox, Scratch, discover, program::csmith_include};
 use candor_tracer::Debugger;
+use nix::sys::resource::{UsageWho, getrusage};
 
 type Failure = Box<dyn std::error::Error>;
+
+/// What something took.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    builds: u64,
+    wall: f64,
+    cpu: f64,
+}
+
+impl Cost {
+    fn add(&mut self, other: Cost) {
+        self.builds += other.builds;
+        self.wall += other.wall;
+        self.cpu += other.cpu;
+    }
+
+    fn per_hour(self) -> f64 {
+        self.builds as f64 * 3600.0 / self.wall
+    }
+
+    /// CPU milliseconds of one build.
+    fn each(self) -> f64 {
+        self.cpu * 1000.0 / self.builds as f64
+    }
+}
+
+impl std::fmt::Display for Cost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} builds in {:.1} s ({:.1} s of CPU, {:.0} ms a build)",
+            self.builds,
+            self.wall,
+            self.cpu,
+            self.each()
+        )
+    }
+}
+
+/// CPU seconds of this process and of all children it has waited for.
+fn cpu() -> Result<f64, Failure> {
+    let mut sum = 0.0;
+    for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
+        let usage = getrusage(who)?;
+        for time in [usage.user_time(), usage.system_time()] {
+            sum += time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+        }
+    }
+    Ok(sum)
+}
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
@@ -40,7 +92,7 @@ fn main() -> Result<(), Failure> {
     let clang = Clang::find()?;
     let debuggers = Debugger::discover(&sandbox);
     let jobs = std::thread::available_parallelism()?.get();
-    let (mut hunted, mut bare) = ((0_u64, 0.0), (0_u64, 0.0));
+    let (mut hunted, mut bare) = (Cost::default(), Cost::default());
     for round in 0..rounds {
         let settings = Settings {
             seed: 1000 + 100 * round,
@@ -67,11 +119,11 @@ fn main() -> Result<(), Failure> {
             given: Vec::new(),
         };
         let compilers: Vec<String> = means.tested().into_iter().map(|one| one.command).collect();
-        let begun: Mutex<Option<Instant>> = Mutex::new(None);
+        let begun: Mutex<Option<(Instant, f64)>> = Mutex::new(None);
         let judged: Mutex<Vec<(u64, u64)>> = Mutex::default();
         let watch = |event: &Event| match event {
             Event::Started { .. } => {
-                *begun.lock().expect("begun") = Some(Instant::now());
+                *begun.lock().expect("begun") = cpu().ok().map(|cpu| (Instant::now(), cpu));
             }
             Event::Judged { seed, variant, .. } => {
                 judged.lock().expect("judged").push((*seed, *variant));
@@ -79,27 +131,30 @@ fn main() -> Result<(), Failure> {
             _ => {}
         };
         let status = hunt(&store, means, settings.clone(), &run, &watch)?;
-        let begun = begun.into_inner()?.ok_or("the hunt did not start")?;
-        let hunting = begun.elapsed().as_secs_f64();
-        hunted = (hunted.0 + status.builds, hunted.1 + hunting);
+        let (begun, cpu_before) = begun.into_inner()?.ok_or("the hunt did not start")?;
+        let hunt_cost = Cost {
+            builds: status.builds,
+            wall: begun.elapsed().as_secs_f64(),
+            cpu: cpu()? - cpu_before,
+        };
+        hunted.add(hunt_cost);
 
         let folder = scratch.job()?;
         let judged = judged.into_inner()?;
         write_programs(&sandbox, &scratch, &clang, &judged, folder.path())?;
-        let (builds, took) = bare_loop(folder.path(), &compilers, &settings.levels, jobs)?;
-        bare = (bare.0 + builds, bare.1 + took);
+        let bare_cost = bare_loop(folder.path(), &compilers, &settings.levels, jobs)?;
+        bare.add(bare_cost);
         println!(
-            "round {round}: hunt {} builds in {hunting:.1} s, bare loop {builds} builds of {} programs in {took:.1} s",
-            status.builds,
+            "round {round}: {} programs; hunt {hunt_cost}; bare loop {bare_cost}",
             judged.len()
         );
     }
-    let rate = |(builds, seconds): (u64, f64)| builds as f64 * 3600.0 / seconds;
     println!(
-        "hunt {:.0} builds/h, bare xargs -P{jobs} {:.0} builds/h: {:.1} %",
-        rate(hunted),
-        rate(bare),
-        100.0 * rate(hunted) / rate(bare)
+        "hunt {:.0} builds/h, bare xargs -P{jobs} {:.0} builds/h: {:.1} % by wall clock, {:.1} % by CPU time of a build",
+        hunted.per_hour(),
+        bare.per_hour(),
+        100.0 * hunted.per_hour() / bare.per_hour(),
+        100.0 * bare.each() / hunted.each()
     );
     Ok(())
 }
@@ -121,16 +176,21 @@ fn write_programs(
             seed,
             ..candor_mutate::Settings::default()
         };
-        let profile = profile(&bench, &program, &settings)?;
+        let wants_variants = judged.iter().any(|(of, number)| *of == seed && *number > 0);
+        let profile = match wants_variants {
+            true => Some(profile(&bench, &program, &settings)?),
+            false => None,
+        };
         for (_, number) in judged.iter().filter(|(of, _)| *of == seed) {
-            let text = match number {
-                0 => program.text.clone(),
-                _ => {
+            let text = match &profile {
+                None => program.text.clone(),
+                Some(_) if *number == 0 => program.text.clone(),
+                Some(profile) => {
                     let choice = Choice {
                         seed,
                         ..Choice::default()
                     };
-                    variant(&program, &profile, &choice, *number).text(&program.text)?
+                    variant(&program, profile, &choice, *number).text(&program.text)?
                 }
             };
             std::fs::write(folder.join(format!("p{seed}-{number}.c")), text)?;
@@ -139,13 +199,13 @@ fn write_programs(
     Ok(())
 }
 
-/// What somebody without candor would type; builds and seconds.
+/// What somebody without candor would type.
 fn bare_loop(
     folder: &Path,
     compilers: &[String],
     levels: &[String],
     jobs: usize,
-) -> Result<(u64, f64), Failure> {
+) -> Result<Cost, Failure> {
     let include = csmith_include().ok_or("csmith is not installed")?;
     let mut lines = String::new();
     let mut builds = 0;
@@ -166,7 +226,7 @@ fn bare_loop(
         folder.display(),
         include.display()
     );
-    let begun = Instant::now();
+    let (begun, cpu_before) = (Instant::now(), cpu()?);
     let mut child = Command::new("xargs")
         .args(["-P", &jobs.to_string(), "-L", "1", "sh", "-c", &script])
         .stdin(Stdio::piped())
@@ -177,5 +237,9 @@ fn bare_loop(
         .ok_or("xargs takes no input")?
         .write_all(lines.as_bytes())?;
     child.wait()?;
-    Ok((builds, begun.elapsed().as_secs_f64()))
+    Ok(Cost {
+        builds,
+        wall: begun.elapsed().as_secs_f64(),
+        cpu: cpu()? - cpu_before,
+    })
 }

@@ -480,7 +480,9 @@ impl Hunt<'_> {
         } else {
             1
         };
-        improver.improve(&claim, jobs)?;
+        let improved = improver.improve(&claim, jobs);
+        candor_toolchain::memory::give_back();
+        improved?;
         Ok(true)
     }
 

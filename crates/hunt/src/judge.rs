@@ -105,6 +105,8 @@ impl Judge<'_> {
                 seconds: begun.elapsed().as_secs_f64(),
             });
             lease.done += 1;
+            // Programs differ in size a hundredfold; a hunt of a week should not keep what the largest took.
+            candor_toolchain::memory::give_back();
         }
         self.store.complete(lease, &Outcome::Judged, &[])?;
         Ok(Progress::Done)
@@ -200,8 +202,9 @@ impl Judge<'_> {
             program: &program,
             expected,
         };
-        // Variants of one seed share most of its debug information: one of them is looked at.
-        self.trial(&trial, number == 1, portion)
+        // Variants of one seed share most of its debug information: not all of them are looked at.
+        let debug = number <= self.settings.debug_variants;
+        self.trial(&trial, debug, portion)
     }
 
     /// Builds a program everywhere and lets the oracles judge; the number of findings, `None` when the time ended

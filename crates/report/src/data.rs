@@ -122,15 +122,21 @@ pub struct Entry {
 impl Entry {
     fn of(group: &Group) -> Entry {
         let finding = &group.representative;
+        // the build is said beside it everywhere
+        let prefix = format!("{} {}: ", finding.compiler, finding.level);
+        let title = finding.title.strip_prefix(&prefix);
+        let title = title.unwrap_or(&finding.title);
         Entry {
             id: finding.id.0.clone(),
             kind: finding.kind.clone(),
-            // the build is said beside it everywhere
-            title: finding
-                .title
-                .strip_prefix(&format!("{} {}: ", finding.compiler, finding.level))
-                .unwrap_or(&finding.title)
-                .to_owned(),
+            // the line is one of the program as it was found
+            title: match finding.state {
+                State::Found => title,
+                _ => title
+                    .rsplit_once(" (line ")
+                    .map_or(title, |(words, _)| words),
+            }
+            .to_owned(),
             compiler: finding.compiler.clone(),
             version: finding.version.clone(),
             family: finding.family.clone(),

@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     corpus: Vec<PathBuf>,
 
-    /// Equivalent variants made of each program (default: 4)
+    /// Equivalent variants made of each program (default: 8)
     #[arg(long, value_name = "N")]
     variants: Option<u64>,
 

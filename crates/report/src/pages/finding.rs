@@ -29,6 +29,9 @@ struct Page {
     versus: Option<Versus>,
     facts: Vec<(&'static str, String)>,
     unreadable: Vec<String>,
+    /// The line it was seen at, to jump to: programs as they were found are long.
+    subject_line: Option<u32>,
+    unreduced: bool,
     source_title: String,
     source_note: Option<String>,
     program: String,
@@ -164,6 +167,12 @@ pub(crate) fn render(overview: &Overview, dossier: &Dossier, live: bool) -> Resu
         versus: versus(dossier),
         facts: facts(dossier),
         unreadable: dossier.unreadable.clone(),
+        subject_line: match (subject, case.and_then(|case| case.finding.as_ref())) {
+            (Some(subject), _) => Some(subject.line),
+            (None, Some(finding)) => Some(finding.line),
+            (None, None) => None,
+        },
+        unreduced: !dossier.reduced && case.is_some(),
         source_title: match (dossier.reduced, dossier.original_lines) {
             (true, lines) if lines > shown_lines(dossier) => {
                 format!("The program, reduced from {} lines", number(lines as u64))
