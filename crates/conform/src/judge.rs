@@ -213,10 +213,7 @@ impl<'a> Court<'a> {
             Rule::P => relations.resolve(relations.sim.get(&id)?, false),
             Rule::T => {
                 let old = *relations.terminators.get(&id)?;
-                // A block that was split: its terminator is where it was, at the end of the second half.
-                let moves = relations.moves.get(&old).map_or(&[][..], Vec::as_slice);
-                if moves.last().is_some_and(|(_, bulk)| *bulk) && relations.after.contains_key(&old)
-                {
+                if self.was_split_off(old) {
                     return None;
                 }
                 let source = match self.grows(id, place) {
@@ -233,6 +230,21 @@ impl<'a> Court<'a> {
             Rule::C => return None,
         };
         (!found.is_empty()).then_some(found)
+    }
+
+    /// Whether a terminator is still one, at the end of the second half of a block that was split.
+    fn was_split_off(&self, old: InstId) -> bool {
+        let moves = self
+            .relations
+            .moves
+            .get(&old)
+            .map_or(&[][..], Vec::as_slice);
+        let in_new_block = |&place: &Place| {
+            self.lasting_block(place)
+                .is_none_or(|address| !self.blocks.contains_key(&address))
+        };
+        moves.last().is_some_and(|(_, bulk)| *bulk)
+            && self.relations.after.get(&old).is_some_and(in_new_block)
     }
 
     /// L_src and L_dst.

@@ -28,7 +28,12 @@ pub fn expand(
     let job = Job::new(format!("opt-{version}"), directory.path())
         .arg(format!("-passes={pipeline}"))
         .args(["-print-pipeline-passes", "-disable-output", "-"]);
-    let finished = sandbox.run(&job, &Limits::compiler())?;
+    let finished = sandbox
+        .run(&job, &Limits::compiler())
+        .map_err(|error| Error::Expand {
+            pipeline: pipeline.to_owned(),
+            reason: format!("{error}; or name the passes instead, as in --pipeline 'sroa,gvn'"),
+        })?;
     match finished.ending {
         Ending::Exited(0) => each(String::from_utf8_lossy(&finished.stdout).trim()),
         ending => Err(Error::Expand {

@@ -342,7 +342,16 @@ impl<'a> Bench<'a> {
             let prepare = plain(file, input, "function(sroa)");
             input = match self.session.transform(&prepare.run)? {
                 Ok((_, after)) => after.into_bytes(),
-                Err(outcome) => bail!("{}: {}", file.display(), first_lines(&outcome.to_string())),
+                Err(outcome) => bail!(
+                    "{}: {}{}",
+                    file.display(),
+                    first_lines(&outcome.to_string()),
+                    match file.extension().is_some_and(|end| end == "rs") {
+                        true =>
+                            "\nrustc's IR is of its own LLVM's version: leave --llvm out to use that library",
+                        false => "",
+                    }
+                ),
             };
         }
         if let Some(pipeline) = &args.pipeline {
