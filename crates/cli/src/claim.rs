@@ -146,7 +146,10 @@ impl ClaimArgs {
         let claim = if let Some(kind) = &self.check {
             return self.checked(tools, compiler, program, settings, kind);
         } else if let Some(path) = &self.command {
-            Claim::Command { path: path.clone() }
+            // a case is asked about in other directories too
+            let path = std::path::absolute(path)
+                .with_context(|| format!("cannot tell where {} is", path.display()))?;
+            Claim::Command { path }
         } else if let Some(lost) = &self.lost {
             let (function, variable) = match lost.split_once(':') {
                 Some((function, variable)) => (Some(function.to_owned()), variable),

@@ -187,9 +187,9 @@ fn a_disk_that_fills_in_the_middle_keeps_the_best() {
     let here = directory.path();
     std::fs::create_dir(here.join("small")).unwrap();
     let run = |output: &str| {
-        // a file system of sixteen pages that nobody else sees
+        // a file system of five pages that nobody else sees
         let line = format!(
-            "mount -t tmpfs -o size=64k tmpfs small && exec {} reduce prog.c --command ./interesting.sh \
+            "mount -t tmpfs -o size=20k tmpfs small && exec {} reduce prog.c --command ./interesting.sh \
              --keep-tried small/tried -o {output}",
             env!("CARGO_BIN_EXE_candor")
         );
