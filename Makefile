@@ -37,7 +37,7 @@ bench: install
 	$(CARGO) run --release -p candor-mutate --example bench_mutate -- 20
 	./scripts/llvm-source.sh 19 target/llvm-19
 	$(CARGO) run --release -p candor-conform --example bench_conform -- 19 target/llvm-19/llvm/test/Transforms 200
-	$(CARGO) run --release -p candor-hunt --example bench_hunt -- 60 3
+	$(CARGO) run --release -p candor-hunt --example bench_hunt -- 4 2
 
 install:
 	@./scripts/install.sh
