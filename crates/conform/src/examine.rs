@@ -37,10 +37,10 @@ pub fn examine(
             .filter(shown)
             .map(|site| site.address)
             .collect();
-        let (known, problems) = lines.of(&session.library, names, &addresses)?;
-        found.without_lines = problems;
+        let known = lines.of(&session.library, names, &addresses)?;
+        found.without_lines = known.problems;
         for site in &mut found.sites {
-            if let Some(lines) = known.get(&site.address) {
+            if let Some(lines) = known.lines.get(&site.address) {
                 site.lines.clone_from(lines);
             }
         }

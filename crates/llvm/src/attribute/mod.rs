@@ -12,7 +12,7 @@ mod recompile;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub use recompile::{Lines, SourceLine, find_source};
+pub use recompile::{Lines, Located, SourceLine, find_source};
 
 use crate::{Error, Library, Svma};
 

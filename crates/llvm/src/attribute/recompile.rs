@@ -28,6 +28,15 @@ pub struct SourceLine {
     pub function: String,
 }
 
+/// Lines of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Located {
+    /// The inline stack at each address, innermost first.
+    pub lines: BTreeMap<Svma, Vec<SourceLine>>,
+    /// Why some have none.
+    pub problems: Vec<String>,
+}
+
 /// What is needed to recompile.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines<'a> {
@@ -65,22 +74,25 @@ const FLAGS: [&str; 18] = [
 
 impl Lines<'_> {
     /// The inline stack at each address, innermost first; nothing for addresses without lines. A source
-    /// that cannot be recompiled costs its lines only: the reasons come second.
+    /// that cannot be recompiled costs its lines only.
     pub fn of(
         &self,
         library: &Library,
         names: &Names,
         addresses: &BTreeSet<Svma>,
-    ) -> Result<(BTreeMap<Svma, Vec<SourceLine>>, Vec<String>), Error> {
+    ) -> Result<Located, Error> {
         if library.elf.has_lines {
             let queries: Vec<(Svma, u64)> = addresses
                 .iter()
                 .map(|address| (*address, address.0.saturating_sub(1)))
                 .collect();
-            return Ok((self.symbolize(&library.path, &queries)?, Vec::new()));
+            return Ok(Located {
+                lines: self.symbolize(&library.path, &queries)?,
+                problems: Vec::new(),
+            });
         }
         let Some(sources) = self.sources else {
-            return Ok((BTreeMap::new(), Vec::new()));
+            return Ok(Located::default());
         };
         let mut by_file: BTreeMap<String, Vec<Frame>> = BTreeMap::new();
         for &address in addresses {
@@ -111,7 +123,7 @@ impl Lines<'_> {
                 Err(error) => problems.push(error.to_string()),
             }
         }
-        Ok((lines, problems))
+        Ok(Located { lines, problems })
     }
 
     /// Recompiles, on all cores. One result per source, in order.
