@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use candor_check::Toolset;
-use candor_toolchain::{Built, Program};
+use candor_toolchain::{Built, Limits, Program};
 
 use crate::Error;
 use crate::direct::Ask;
@@ -42,7 +42,11 @@ impl Ask for Hang<'_> {
             setup.compiler,
             program,
             &setup.flags,
-            &limits(self.time),
+            &Limits {
+                // a busy machine gives the compiler its CPU time late
+                wall: self.time * 20,
+                ..limits(self.time)
+            },
         )?;
         Ok(match built {
             Built::TimedOut { cpu } if cpu >= self.time.mul_f64(NEARLY) => {

@@ -5,7 +5,7 @@
 mod world;
 
 use candor_predicate::{Case, Claim, Manner};
-use candor_reduce::{Error, Settings};
+use candor_reduce::{Error, Settings, Stopped};
 use world::{compiler, planted, program, reduced, with_tools};
 
 /// A program with a lot around what matters: `deep` divides by three inside a loop.
@@ -79,6 +79,21 @@ fn a_crash_keeps_its_site_and_little_else() {
         assert_eq!(index.lines().count(), reduction.tally.tried);
         assert!(index.contains("\"verdict\":\"fails\""), "{index}");
         assert!(kept.read_dir().unwrap().count() > reduction.tally.tried);
+        // the same with another number of jobs
+        let one = Settings {
+            jobs: 1,
+            ..Settings::default()
+        };
+        let again = reduced(tools, &case, &compiler, &one).unwrap();
+        assert_eq!(&again.case.program.text, text);
+        // no time at all: nothing is tried, nothing is lost
+        let settings = Settings {
+            budget: Some(std::time::Duration::ZERO),
+            ..Settings::default()
+        };
+        let reduction = reduced(tools, &case, &compiler, &settings).unwrap();
+        assert!(matches!(reduction.stopped, Some(Stopped::TimeUp)));
+        assert_eq!(reduction.case.program.text, PROGRAM);
     });
 }
 
@@ -98,11 +113,7 @@ fn wrong_code_is_reduced_and_stays_defined() {
             manner: None,
         };
         let case = Case::new(&program(PROGRAM), &compiler, vec!["-O2".into()], claim);
-        let one = Settings {
-            jobs: 1,
-            ..Settings::default()
-        };
-        let reduction = reduced(tools, &case, &compiler, &one).unwrap();
+        let reduction = reduced(tools, &case, &compiler, &Settings::default()).unwrap();
         let text = &reduction.case.program.text;
         assert!(text.contains("/ 3"), "{text}");
         assert!(reduction.after.lines <= 12, "{text}");
@@ -112,13 +123,6 @@ fn wrong_code_is_reduced_and_stays_defined() {
             Claim::Miscompilation { manner, .. } => assert_eq!(*manner, Some(Manner::Output)),
             other => panic!("{other}"),
         }
-        // the same with another number of jobs
-        let many = Settings {
-            jobs: 3,
-            ..Settings::default()
-        };
-        let again = reduced(tools, &case, &compiler, &many).unwrap();
-        assert_eq!(&again.case.program.text, text);
     });
 }
 
@@ -244,7 +248,7 @@ fn what_is_not_there_flaky_or_not_c_is_refused() {
 }
 
 #[test]
-fn a_hang_is_reduced_and_a_budget_ends_it() {
+fn a_hang_is_reduced() {
     with_tools(|tools| {
         let directory = tempfile::tempdir().unwrap();
         let command = planted(
@@ -255,13 +259,9 @@ fn a_hang_is_reduced_and_a_budget_ends_it() {
         let claim = Claim::Hang { seconds: 1 };
         let text = "int total;\nint spare;\nint main(void) { total = 1; spare = 2; return 0; }\n";
         let case = Case::new(&program(text), &compiler, vec!["-O2".into()], claim);
-        let settings = Settings {
-            budget: Some(std::time::Duration::from_secs(12)),
-            ..Settings::default()
-        };
-        let reduction = reduced(tools, &case, &compiler, &settings).unwrap();
+        let reduction = reduced(tools, &case, &compiler, &Settings::default()).unwrap();
         let text = &reduction.case.program.text;
         assert!(reduction.after.tokens < reduction.before.tokens, "{text}");
-        assert!(reduction.elapsed.as_secs() < 40);
+        assert!(text.contains("total"), "{text}");
     });
 }
