@@ -12,7 +12,7 @@
 //! A dynamic `alloca`, which is code.
 //!
 //! # Source
-//! Measured on passes outside Table 6 (docs/conform.md): 5 of 62 sites on LLVM 19.
+//! Measured on passes outside Table 6 (docs/conform.md): 5 of 59 sites on LLVM 19.
 
 use candor_llvm::Opcode;
 
