@@ -19,6 +19,8 @@ use crate::settings::{Run, Settings};
 const CUT: &str = "reduction-cut";
 /// Share of what is left of a hunt that a reduction may take: page and culprit need the rest.
 const REDUCING: f64 = 0.5;
+/// Isolating may take so many times what reducing may: it asks a bounded number of questions, and half an answer is none.
+const ISOLATING: u32 = 3;
 /// Share of what is left that is kept for storing and leaving.
 const MARGIN: f64 = 0.1;
 
@@ -164,11 +166,12 @@ impl Improver<'_> {
 
     /// The case with a small program, and whether it could be made smaller in more time than this hunt has.
     fn reduce(&self, case: &Case, compiler: &Compiler, jobs: usize) -> Result<(Case, Done), Error> {
-        let short = self.budget(REDUCING) < self.run.reduction;
+        let budget = self.budget(REDUCING, self.run.reduction);
+        let short = budget < self.run.reduction;
         let settings = candor_reduce::Settings {
             jobs,
             time: self.settings.run_time(),
-            budget: Some(self.budget(REDUCING)),
+            budget: Some(budget),
             ..candor_reduce::Settings::default()
         };
         let reduction =
@@ -190,7 +193,7 @@ impl Improver<'_> {
                 compile: self.settings.compile_time(),
                 ..Options::default()
             },
-            budget: Some(self.budget(1.0 - MARGIN)),
+            budget: Some(self.budget(1.0 - MARGIN, self.run.reduction * ISOLATING)),
             ..candor_isolate::Settings::default()
         };
         let isolation =
@@ -201,17 +204,18 @@ impl Improver<'_> {
         Ok(isolation)
     }
 
-    /// The time one step may take: bounded, and this share of what is left of the hunt.
-    fn budget(&self, share: f64) -> Duration {
+    /// The time one step may take: `most`, and this share of what is left of the hunt.
+    fn budget(&self, share: f64, most: Duration) -> Duration {
         match self.run.left(self.begun.elapsed()) {
-            Some(left) => left.mul_f64(share).min(self.run.reduction),
-            None => self.run.reduction,
+            Some(left) => left.mul_f64(share).min(most),
+            None => most,
         }
     }
 
-    /// Whether the hunt ends before a step would have had all its time.
+    /// Whether the hunt ends before an isolation would have had all its time.
     fn short(&self) -> bool {
-        self.budget(1.0) < self.run.reduction
+        let most = self.run.reduction * ISOLATING;
+        self.budget(1.0, most) < most
     }
 
     fn case(&self, value: &Value) -> Result<Case, Error> {
