@@ -77,8 +77,8 @@ pub struct Tested {
 }
 
 /// What `examples/debug_variants.rs` found to be worth its time (docs/hunt.md).
-fn one() -> u64 {
-    1
+fn two() -> u64 {
+    2
 }
 
 /// What a campaign is.
@@ -94,7 +94,7 @@ pub struct Settings {
     /// Variants of each program.
     pub variants: u64,
     /// So many of them are looked at by the debug oracle; the seed itself always is.
-    #[serde(default = "one")]
+    #[serde(default = "two")]
     pub debug_variants: u64,
     /// Optimisation levels, each one or more flags.
     pub levels: Vec<String>,
@@ -122,7 +122,7 @@ impl Default for Settings {
             corpus: Vec::new(),
             // Gate and profile of a seed cost as much as sixteen builds: with fewer variants they are more than a tenth.
             variants: 8,
-            debug_variants: one(),
+            debug_variants: two(),
             levels: ["-O0", "-Og", "-O1", "-Os", "-O2", "-O3"]
                 .map(String::from)
                 .to_vec(),
