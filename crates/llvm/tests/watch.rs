@@ -160,6 +160,27 @@ fn hostile_runs_are_contained() {
     assert_eq!(refusal(&seen[7]), None);
 }
 
+fn writing(_: &Engine, request: &[u8]) -> Vec<u8> {
+    let written = std::fs::write(String::from_utf8_lossy(request).as_ref(), "notes");
+    format!("{}", written.is_ok()).into_bytes()
+}
+
+/// As `insert-gcov-profiling` would, into the directory it runs in or wherever the IR says.
+#[test]
+fn passes_write_no_files() {
+    let pool = start(16, writing);
+    let directory = tempfile::tempdir().unwrap();
+    for path in [
+        std::path::PathBuf::from("candor-notes.gcno"),
+        directory.path().join("candor-notes.gcno"),
+    ] {
+        let name = path.to_str().unwrap();
+        let written = answer(pool.run(0, name.as_bytes(), &|| false).unwrap());
+        assert_eq!(written, "false", "{name}");
+        assert!(!path.exists(), "{name}");
+    }
+}
+
 fn both(engine: &Engine, request: &[u8]) -> Vec<u8> {
     let run = Run {
         name: "both.ll".into(),
