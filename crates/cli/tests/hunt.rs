@@ -240,8 +240,7 @@ fn a_real_finding_is_reduced_and_isolated_within_the_hunt() {
     assert_eq!(improved.len(), 1, "{}", text(&output.stdout));
     assert_eq!(improved[0]["state"], "isolated");
     let culprit = improved[0]["culprit"].as_str().unwrap();
-    // which one depends on how far the reduction came in its time
-    assert!(!culprit.is_empty());
+    assert!(culprit.contains("dce"), "{culprit}");
     let group = &place.store("store").groups().unwrap()[0];
     assert_eq!(group.key, format!("wrong-value | gcc | {culprit}"));
     assert!(group.representative.exhibit.is_some());
@@ -251,10 +250,10 @@ fn a_real_finding_is_reduced_and_isolated_within_the_hunt() {
         .output()
         .unwrap();
     let words = text(&report.stdout);
-    assert!(
-        words.contains(&format!("pass {culprit}, reduced and isolated")),
-        "{words}"
-    );
+    let named = |line: &str| {
+        line.contains(&format!("pass {culprit}")) && line.ends_with("reduced and isolated")
+    };
+    assert!(words.lines().any(named), "{words}");
     assert!(place.scratch_is_empty());
 }
 

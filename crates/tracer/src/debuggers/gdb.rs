@@ -39,7 +39,7 @@ pub(super) fn settings(subject: &Subject) -> Vec<String> {
 /// gdb adds LINES and COLUMNS and the shell PWD to the environment, which would move the stack.
 fn wrapper(environment: &[String]) -> String {
     let words: Vec<_> = environment.iter().map(|entry| quote(entry)).collect();
-    format!("set exec-wrapper env -i {}", words.join(" "))
+    format!("set exec-wrapper /usr/bin/env -i {}", words.join(" "))
         .trim_end()
         .to_owned()
 }

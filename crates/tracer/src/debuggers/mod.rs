@@ -57,6 +57,9 @@ pub struct Query {
     pub leaves: Arc<[LeafKey]>,
 }
 
+/// What gdb says of a program that never ran.
+const NOT_STARTED: &str = "During startup program ";
+
 /// How a debugger session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionOutcome {
@@ -215,8 +218,16 @@ impl Debugger {
                 path: self.path.clone(),
             });
         }
+        // the program did not start, for reasons of the surroundings: nothing the debugger did wrong
+        let not_started = failed.as_ref().filter(|text| text.contains(NOT_STARTED));
+        if let Some(text) = not_started {
+            for slot in answers.iter_mut().flatten() {
+                *slot = Answer::Error(text.clone());
+            }
+        }
         let outcome = match (finished.ending, failed) {
             (ending, _) if ending.timed_out() => SessionOutcome::TimedOut,
+            (_, Some(text)) if text.contains(NOT_STARTED) => SessionOutcome::Finished,
             (_, Some(text)) => SessionOutcome::Crashed(text),
             (Ending::Exited(_), None) if ended => SessionOutcome::Finished,
             (ending, None) => SessionOutcome::Crashed(last_words(&said, ending)),
