@@ -8,7 +8,7 @@ use candor_dwarf::{Image, LeafKey, Observation, Value};
 use candor_tracer::{Answer, Continue, Mode, Query, SessionOutcome, Stop, trace};
 
 use crate::Error;
-use crate::confirm::debugger_name;
+use crate::confirm::{death, debugger_name, without_leaves};
 use crate::finding::{Finding, Kind, Place, Signature, relation};
 use crate::plan::Plan;
 use crate::run::{Request, Toolset};
@@ -49,22 +49,23 @@ pub fn audit(
         let queries: Vec<Query> = samples.iter().map(|sample| sample.query.clone()).collect();
         let mut sessions = Vec::new();
         for debugger in tools.debuggers {
-            let session = debugger.ask(
-                tools.workshop.sandbox,
-                &image,
-                &launch,
-                &queries,
-                request.settings.debugger_time(),
-            )?;
+            let ask = |queries: &[Query]| {
+                let limit = request.settings.debugger_time();
+                debugger.ask(tools.workshop.sandbox, &image, &launch, queries, limit)
+            };
+            let mut session = ask(&queries)?;
+            if death(&session.outcome).is_some() {
+                // A debugger that does not get there when nothing is asked has another trouble than the values.
+                let places: Vec<Query> = queries.iter().map(without_leaves).collect();
+                if death(&ask(&places)?.outcome).is_some() {
+                    session.outcome = SessionOutcome::Finished;
+                }
+            }
             sessions.push((debugger_name(debugger), session));
         }
         let mut told: BTreeSet<(String, LeafKey)> = BTreeSet::new();
         for (name, session) in &sessions {
-            let death = match &session.outcome {
-                SessionOutcome::Finished => None,
-                SessionOutcome::Crashed(text) => Some(text.clone()),
-                SessionOutcome::TimedOut => Some("it hangs".to_owned()),
-            };
+            let death = death(&session.outcome);
             for (number, sample) in samples.iter().enumerate() {
                 for (place, key) in sample.query.leaves.iter().enumerate() {
                     let answer = |session: &candor_tracer::Session| -> Option<Answer> {

@@ -179,12 +179,18 @@ impl Court<'_> {
                 let verdict = match answer {
                     Some(Answer::NotReached) | None if died => {
                         let alone = ask(std::slice::from_ref(query))?;
-                        match (alone.outcome, alone.answers.first().and_then(|a| a.first())) {
-                            (SessionOutcome::Crashed(text), _) => Said::Died(text),
-                            (SessionOutcome::TimedOut, _) => Said::Died("it hangs".into()),
-                            (_, answer) => {
-                                Said::Answer(answer.cloned().unwrap_or(Answer::NotReached))
+                        let answer = alone.answers.first().and_then(|a| a.first()).cloned();
+                        match death(&alone.outcome) {
+                            None => Said::Answer(answer.unwrap_or(Answer::NotReached)),
+                            // it is the value only if the debugger gets there without it
+                            Some(text)
+                                if death(&ask(&[without_leaves(query)])?.outcome).is_none() =>
+                            {
+                                Said::Died(text)
                             }
+                            Some(text) => Said::Answer(Answer::Error(format!(
+                                "it does not work on this build at all: {text}"
+                            ))),
                         }
                     }
                     answer => Said::Answer(answer.unwrap_or(Answer::NotReached)),
@@ -378,6 +384,23 @@ impl Court<'_> {
             level: compared.level.clone(),
             reason,
         }
+    }
+}
+
+/// The same place, and nothing asked there.
+pub fn without_leaves(query: &Query) -> Query {
+    Query {
+        leaves: Arc::from([]),
+        ..query.clone()
+    }
+}
+
+/// How a session died, if it did.
+pub fn death(outcome: &SessionOutcome) -> Option<String> {
+    match outcome {
+        SessionOutcome::Finished => None,
+        SessionOutcome::Crashed(text) => Some(text.clone()),
+        SessionOutcome::TimedOut => Some("it hangs".to_owned()),
     }
 }
 

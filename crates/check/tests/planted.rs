@@ -8,9 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use candor_check::{Kind, Settings, lines, save};
+use candor_check::{Kind, Settings, Toolset, check, lines, save};
 use candor_dwarf::Image;
 use candor_toolchain::{Compiler, Program};
+use candor_tracer::Debugger;
 use world::{Question, world};
 
 const PROGRAM: &str = "\
@@ -72,6 +73,56 @@ fn a_falsified_constant_is_caught() {
     );
     let by = &report.findings[0].confirmed_by;
     assert_eq!(by, &["native", "print", "gdb", "lldb"]);
+}
+
+/// gdb, but for a death of `when`'s choosing (a shell command that decides, in the session's folder).
+fn mortal_gdb(directory: &Path, when: &str) -> Debugger {
+    let script = directory.join("gdb");
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *--version*) exec gdb --version;; esac\n\
+         if {when}; then kill -SEGV $$; fi\nexec gdb \"$@\"\n"
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Debugger::at(&world().sandbox, &script).unwrap()
+}
+
+/// A debugger that dies of a value is to blame; one that never gets anywhere shows nothing about values.
+#[test]
+fn a_debugger_crash_is_told_from_a_debugger_that_does_not_work() {
+    let directory = tempfile::tempdir().unwrap();
+    let liar = liar(directory.path());
+    let program = Program::from_text(Path::new("planted.c"), PROGRAM.into());
+    let mut question = Question::new(program, &[]);
+    question.builds.push((liar.name.clone(), "-O2".into()));
+    question.extra.push(liar);
+    let ask = |when: &str| {
+        question.with_tools(|tools, request| {
+            let debuggers = [mortal_gdb(directory.path(), when)];
+            let tools = Toolset {
+                debuggers: &debuggers,
+                ..*tools
+            };
+            check(&tools, request, &|_| {}).unwrap()
+        })
+    };
+    let report = ask("grep -q secret request.json");
+    let kinds: Vec<Kind> = report.findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [Kind::DebuggerCrash], "{report:#?}");
+    assert_eq!(report.findings[0].blame, "gdb");
+    let report = ask("true");
+    assert!(report.findings.is_empty(), "{report:#?}");
+    let reasons: Vec<&str> = report
+        .undecided
+        .iter()
+        .map(|undecided| undecided.reason.as_str())
+        .collect();
+    assert!(
+        reasons
+            .iter()
+            .any(|reason| reason.contains("does not work on this build at all")),
+        "{reasons:?}"
+    );
 }
 
 fn build(directory: &Path, text: &str, flags: &[&str], name: &str) -> PathBuf {

@@ -148,8 +148,7 @@ fn discovery(trial: &Trial<'_>, group: &[&Finding]) -> Option<Discovery> {
     for levels in affected.values_mut() {
         levels.sort_by_key(|level| trial.settings.levels.iter().position(|l| l == level));
     }
-    let mut case = Case::from_finding(trial.program, first);
-    case.variant = trial.sidecar();
+    let case = trial.of_variant(Case::from_finding(trial.program, first));
     let whose = match &first.function {
         Some(function) => format!("`{}` in {function}", first.variable),
         None => format!("the global `{}`", first.variable),

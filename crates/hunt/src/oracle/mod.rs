@@ -152,17 +152,16 @@ impl Trial<'_> {
         let compiler = build.target.compiler;
         let mut case = Case::new(self.program, compiler, flags, claim);
         case.replay = self.replay(&compiler.name, build.level, oracle);
-        case.variant = self.sidecar();
-        case
+        self.of_variant(case)
     }
 
-    /// The record of the variant, with the seed's text.
-    fn sidecar(&self) -> Option<Value> {
-        let mut sidecar = serde_json::to_value(self.variant?).ok()?;
-        sidecar
-            .as_object_mut()?
-            .insert("seed_text".into(), json!(self.parent.text));
-        Some(sidecar)
+    /// The case with the record of the variant, if the program is one: reduction drops whole snippets first.
+    fn of_variant(&self, case: Case) -> Case {
+        let record = self.variant.map(serde_json::to_value);
+        match record {
+            Some(Ok(record)) => case.with_variant(record, &self.parent.text),
+            _ => case,
+        }
     }
 
     /// The command that hunts for the same thing again.

@@ -1,10 +1,11 @@
 //! candor's reducer against C-Vise and C-Reduce on the same findings, same machine, same run.
 //!
-//!     cargo run --release -p candor-reduce --example bench_reduce -- OUT SECONDS PEERS CASE.json...
+//!     cargo run --release -p candor-reduce --example bench_reduce -- OUT CAP PEERS CASE.json...
 //!
 //! CASE.json is a `finding.json` of `candor check --save`. PEERS is `none`, `cvise`, `creduce` or
-//! `cvise,creduce`; they get what a user would write for them (see `script`). SECONDS bounds each
-//! peer's run; a run that is cut off is marked with `>`. Every reducer gets the same number of jobs.
+//! `cvise,creduce`; they get what a user would write for them (see `script`). CAP bounds each
+//! peer's run, in seconds (`600`) or in times of what ours took (`4x`); a run that is cut off is marked
+//! with `>`. Every reducer gets the same number of jobs.
 //! Results go to OUT. With BENCH_TRACE set, the time of each pass is printed and candidates are kept.
 
 use std::path::{Path, PathBuf};
@@ -52,6 +53,33 @@ struct Row {
     peers: Vec<(String, Option<Run>)>,
 }
 
+/// How long a peer may take.
+#[derive(Clone, Copy)]
+enum Cap {
+    Seconds(Duration),
+    /// Times of what our run took.
+    Times(f64),
+}
+
+impl std::str::FromStr for Cap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, times) = match text.strip_suffix('x') {
+            Some(number) => (number, true),
+            None => (text, false),
+        };
+        let number: f64 = number
+            .parse()
+            .map_err(|_| format!("{text} is neither seconds nor times such as 4x"))?;
+        Ok(if times {
+            Cap::Times(number)
+        } else {
+            Cap::Seconds(Duration::from_secs_f64(number))
+        })
+    }
+}
+
 /// CPU seconds of this process and of all its children that have ended.
 fn cpu() -> Anyhow<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
@@ -69,10 +97,7 @@ fn cpu() -> Anyhow<f64> {
 fn run() -> Anyhow<()> {
     let mut words = std::env::args().skip(1);
     let out = PathBuf::from(words.next().ok_or("which directory for results?")?);
-    let seconds: u64 = words
-        .next()
-        .ok_or("how many seconds for a peer?")?
-        .parse()?;
+    let cap: Cap = words.next().ok_or("how long for a peer?")?.parse()?;
     let peers: Vec<String> = words
         .next()
         .ok_or("which peers?")?
@@ -104,14 +129,7 @@ fn run() -> Anyhow<()> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rows = Vec::new();
     for path in cases {
-        match one(
-            &tools,
-            &path,
-            &out,
-            &peers,
-            Duration::from_secs(seconds),
-            jobs,
-        ) {
+        match one(&tools, &path, &out, &peers, cap, jobs) {
             Ok(row) => {
                 print_row(&row);
                 rows.push(row);
@@ -128,7 +146,7 @@ fn one(
     path: &Path,
     out: &Path,
     peers: &[String],
-    limit: Duration,
+    cap: Cap,
     jobs: usize,
 ) -> Anyhow<Row> {
     let case = Case::load(path)?;
@@ -141,10 +159,15 @@ fn one(
             &own
         }
     };
-    let name: String = path
-        .parent()
-        .and_then(Path::file_name)
-        .map_or_else(|| "case".into(), |name| name.to_string_lossy().into_owned());
+    // DIR/001-wrong-value-…/finding.json: DIR tells which program it was
+    let name: Vec<String> = path
+        .components()
+        .rev()
+        .skip(1)
+        .take(2)
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    let name = name.into_iter().rev().collect::<Vec<_>>().join("-");
     let folder = out.join(&name);
     std::fs::create_dir_all(&folder)?;
     let trace = std::env::var_os("BENCH_TRACE").is_some();
@@ -199,6 +222,10 @@ fn one(
         },
         tried: reduction.tally.tried,
         peers: Vec::new(),
+    };
+    let limit = match cap {
+        Cap::Seconds(limit) => limit,
+        Cap::Times(times) => row.ours.wall.mul_f64(times),
     };
     for peer in peers {
         let result = peer_run(tools, &case, peer, (path, &folder), limit, jobs)?;

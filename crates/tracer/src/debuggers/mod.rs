@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use candor_dwarf::{Image, LeafKey, Svma};
-use candor_toolchain::{Ending, Finished, Job, Limits, Sandbox};
+use candor_toolchain::{Ending, Finished, Job, Limits, Sandbox, Scratch};
 use serde_json::json;
 
 pub use answer::Answer;
@@ -314,14 +314,9 @@ fn last_words(said: &str, ending: Ending) -> String {
     format!("{ending}: {}", line.trim())
 }
 
-fn session_folder() -> Result<tempfile::TempDir> {
-    tempfile::Builder::new()
-        .prefix("candor-debugger-")
-        .tempdir()
-        .map_err(|source| Error::Prepare {
-            what: "a folder for a debugger session",
-            source,
-        })
+/// Where a session's files go; what a killed candor leaves of it is swept by the next one.
+fn session_folder() -> Result<Scratch> {
+    Ok(Scratch::new()?)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
