@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use candor_conform::input::{Selection, Test, from_directory};
 use candor_conform::{Outcome, Session};
-use candor_llvm::{Ending, Engine, Library, Limits, Pool, Run};
+use candor_llvm::{Ending, Engine, Library, Limits, Loading, Pool, Run};
 use candor_toolchain::{Confinement, Job, Sandbox, Scratch};
 
 /// Rounds of the detour measurement; the shortest counts.
@@ -26,9 +26,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let count: usize = rest.first().map_or(Ok(200), |text| text.parse())?;
     let jobs: usize = rest.get(1).map_or(Ok(1), |text| text.parse())?;
     let library = Library::find(version)?;
-    let plain = Pool::start(&library, 1, Limits::default(), false, time_plain)?;
-    let watched = Pool::start(&library, 1, Limits::default(), true, time_watched)?;
-    let session = Session::start(library, jobs, Limits::default())?;
+    let plain = Pool::start(&library, 1, Limits::default(), Loading::Plain, time_plain)?;
+    let watched = Pool::start(
+        &library,
+        1,
+        Limits::default(),
+        Loading::Watched,
+        time_watched,
+    )?;
+    let session = Session::start_for_many(library, jobs, Limits::default())?;
     let known = session.pass_names()?;
     let selection = Selection::named(&["table6".to_owned()]);
     let all = from_directory(Path::new(directory), &selection, &known)?;

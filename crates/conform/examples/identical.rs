@@ -11,7 +11,7 @@ use std::path::Path;
 
 use candor_conform::Session;
 use candor_conform::input::{Selection, from_directory};
-use candor_llvm::{Ending, Engine, Library, Limits, Pool, Run};
+use candor_llvm::{Ending, Engine, Library, Limits, Loading, Pool, Run};
 
 /// Processes that are asked where the outputs differ.
 const WITNESSES: usize = 16;
@@ -22,8 +22,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("give VERSION TESTS PASSES".into());
     };
     let library = Library::find(version.parse()?)?;
-    let plain = Pool::start(&library, 1, Limits::default(), false, run_plain)?;
-    let watched = Pool::start(&library, 1, Limits::default(), true, run_watched)?;
+    let plain = Pool::start(&library, 1, Limits::default(), Loading::Plain, run_plain)?;
+    let watched = Pool::start(
+        &library,
+        1,
+        Limits::default(),
+        Loading::Resident,
+        run_watched,
+    )?;
     let known = Session::start(library.clone(), 1, Limits::default())?.pass_names()?;
     let names: Vec<String> = passes.split(',').map(str::to_owned).collect();
     let tests = from_directory(Path::new(directory), &Selection::named(&names), &known)?;
@@ -54,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 &library,
                 1,
                 Limits::default(),
-                false,
+                Loading::Plain,
                 run_shuffled,
             )?);
         }

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let read = started.elapsed();
     let names = Names::of(&library, Some(&cache))?;
     let named = started.elapsed();
-    let session = Session::start(library.clone(), 1, Limits::default())?;
+    let session = Session::start_for_many(library.clone(), 1, Limits::default())?;
     let loaded = started.elapsed();
     let known = session.pass_names()?;
     let selection = Selection::named(&passes.split(',').map(str::to_owned).collect::<Vec<_>>());

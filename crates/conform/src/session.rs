@@ -1,10 +1,11 @@
 //! Running tests: requests to the workers of the llvm crate and what comes back.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use candor_llvm::{Ending, Engine, Library, Limits, Pool, Refusal, Run};
+use candor_llvm::{Ending, Engine, Library, Limits, Loading, Pool, Refusal, Run};
 
 use crate::Error;
 use crate::judge::{Explanation, Judgement, explain, judge};
@@ -12,10 +13,14 @@ use crate::update::Rule;
 
 /// What a worker is asked.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-enum Request {
-    Judge(Run),
-    Explain { run: Run, number: u32, rule: Rule },
-    Transform(Run),
+enum Request<'a> {
+    Judge(Cow<'a, Run>),
+    Explain {
+        run: Cow<'a, Run>,
+        number: u32,
+        rule: Rule,
+    },
+    Transform(Cow<'a, Run>),
     PassNames,
 }
 
@@ -86,7 +91,13 @@ pub struct Session {
 impl Session {
     /// Starts `jobs` workers.
     pub fn start(library: Library, jobs: usize, limits: Limits) -> Result<Self, Error> {
-        let pool = Pool::start(&library, jobs, limits, true, work)?;
+        let pool = Pool::start(&library, jobs, limits, Loading::Watched, work)?;
+        Ok(Session { library, pool })
+    }
+
+    /// Starts `jobs` workers for more than a hundred runs or so: loading takes longer, each run less.
+    pub fn start_for_many(library: Library, jobs: usize, limits: Limits) -> Result<Self, Error> {
+        let pool = Pool::start(&library, jobs, limits, Loading::Resident, work)?;
         Ok(Session { library, pool })
     }
 
@@ -163,7 +174,7 @@ impl Session {
         run: &Run,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Outcome, Error> {
-        match self.ask(worker, &Request::Judge(run.clone()), interrupted)? {
+        match self.ask(worker, &Request::Judge(Cow::Borrowed(run)), interrupted)? {
             Ok(Answer::Judged(judgement)) => Ok(Outcome::Judged(judgement)),
             Ok(Answer::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
             Ok(_) => Err(mixed_up()),
@@ -179,7 +190,7 @@ impl Session {
         rule: Rule,
     ) -> Result<Option<Explanation>, Error> {
         let request = Request::Explain {
-            run: run.clone(),
+            run: Cow::Borrowed(run),
             number,
             rule,
         };
@@ -192,7 +203,7 @@ impl Session {
 
     /// Input (with locations) and output of a run as text; an outcome if it came to nothing.
     pub fn transform(&self, run: &Run) -> Result<Result<(String, String), Outcome>, Error> {
-        match self.ask(0, &Request::Transform(run.clone()), &|| false)? {
+        match self.ask(0, &Request::Transform(Cow::Borrowed(run)), &|| false)? {
             Ok(Answer::Transformed { before, after }) => Ok(Ok((before, after))),
             Ok(Answer::Refused(refusal)) => Ok(Err(Outcome::Refused(refusal))),
             Ok(_) => Err(mixed_up()),
@@ -203,7 +214,7 @@ impl Session {
     fn ask(
         &self,
         worker: usize,
-        request: &Request,
+        request: &Request<'_>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Result<Answer, Ending>, Error> {
         let wrong = |error: serde_json::Error| Error::Answer {

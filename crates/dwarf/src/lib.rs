@@ -16,7 +16,7 @@
 //! - [`Image::observe`] (`observe`) evaluates them on a [`Machine`]: `frame` has registers and frame address, `evaluate`
 //!   runs expressions on the typed values of `stack`, `caller` finds what only the caller knows. [`Image::look`]
 //!   (`sight`) does so at one stop after the other, and looks again only at globals whose bytes changed.
-//! - `describe`, `listing` and `spans` serve reports and tests; `calls` serves coverage.
+//! - `describe`, `listing` and `spans` serve reports and tests; `calls` serves coverage; `unwind` serves stack walks.
 //!
 //! Malformed debug information is never a panic: in one variable it is [`Observation::IllFormed`], in a unit an
 //! [`Error`] for what needs that unit. Only this crate names gimli types.
@@ -53,6 +53,7 @@ mod calls;
 mod describe;
 mod listing;
 mod spans;
+mod unwind;
 
 pub use address::{Avma, Line, Svma};
 pub use elf::{Symbol, SymbolKind};
@@ -66,3 +67,4 @@ pub use observation::{Observation, PointerValue, Value};
 pub use sight::Sight;
 pub use site::{Leaves, Site, SiteOptions};
 pub use spans::{Function, LocationKind, LocationSpan};
+pub use unwind::{FrameBase, Step, Unwinder};

@@ -7,8 +7,11 @@ use crate::hooks::wide_iterators;
 use crate::layout::Layout;
 use crate::library::Library;
 use crate::module::{self, Function};
+use crate::pool::Loading;
 use crate::record::{Recorder, Watched};
+use crate::resident::make_resident;
 use crate::thunk;
+use crate::walk::Steps;
 
 /// CPU time of this thread so far.
 fn thread_time() -> std::time::Duration {
@@ -30,6 +33,7 @@ pub struct Run {
     /// For messages.
     pub name: String,
     /// IR text or bitcode.
+    #[serde(with = "text_or_bytes")]
     pub input: Vec<u8>,
     /// In `opt -passes=` syntax.
     pub pipeline: String,
@@ -43,6 +47,32 @@ pub struct Run {
     pub layout: Option<String>,
     /// Further options of LLVM's own.
     pub options: Vec<String>,
+}
+
+/// Text as a string, which is read and written many times faster than a list of numbers.
+mod text_or_bytes {
+    use serde::Deserialize as _;
+
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Input {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    pub fn serialize<S: serde::Serializer>(input: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(input) {
+            Ok(text) => to.serialize_str(text),
+            Err(_) => to.collect_seq(input),
+        }
+    }
+
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        Ok(match Input::deserialize(from)? {
+            Input::Text(text) => text.into_bytes(),
+            Input::Bytes(bytes) => bytes,
+        })
+    }
 }
 
 /// What one run showed. Addresses in it are of a process that is gone.
@@ -113,12 +143,13 @@ pub struct Engine {
     layout: Layout,
     hooks: Vec<Watched>,
     bias: u64,
+    steps: Option<Steps>,
 }
 
 impl Engine {
-    /// Loads `library` into this process for good; `detours` patches it. Only a process that ends
+    /// Loads `library` into this process for good; `loading` says how. Only a process that ends
     /// with its work should do this: see [`crate::Pool`].
-    pub(crate) fn load(library: &Library, detours: bool) -> Result<Self, String> {
+    pub(crate) fn load(library: &Library, loading: Loading) -> Result<Self, String> {
         let api = Api::load(&library.path)?;
         api.initialise_targets();
         // Full debugify aborts on scalable vectors, and its variables keep passes from working.
@@ -134,7 +165,7 @@ impl Engine {
             .iter()
             .map(|target| Watched::new(target, bias))
             .collect();
-        if detours {
+        if loading != Loading::Plain {
             let middle = library.elf.text.0.loaded(bias).0 as usize;
             let mut arena = Arena::near(middle)?;
             for (slot, (watched, target)) in hooks.iter().zip(&library.targets).enumerate() {
@@ -150,13 +181,25 @@ impl Engine {
                 }
             }
         }
+        if loading == Loading::Resident {
+            // SAFETY: this process has one thread, which is here.
+            unsafe { make_resident(&library.path, library.elf.text.0.loaded(bias).0 as usize) };
+        }
+        let text = library.elf.text;
+        let code = text.0.loaded(bias).0 as usize..text.1.loaded(bias).0 as usize;
         Ok(Engine {
+            steps: Steps::new(&library.path, bias, code),
             api,
             version: library.version,
             layout,
             hooks,
             bias,
         })
+    }
+
+    fn recorder(&self) -> Recorder<'_> {
+        let steps = self.steps.as_ref();
+        Recorder::new(&self.api, self.layout, &self.hooks, self.bias, steps)
     }
 
     /// The library's major version.
@@ -201,7 +244,7 @@ impl Engine {
         // SAFETY: the module is ours until the end of this function; addresses given to the printer
         // come from the trace.
         unsafe {
-            let mut recorder = Recorder::new(&self.api, self.layout, &self.hooks, self.bias);
+            let mut recorder = self.recorder();
             let before = module::snapshot(&self.api, prepared.module, |address| {
                 Some(recorder.register(address))
             });
@@ -251,7 +294,7 @@ impl Engine {
         // SAFETY: as in `trace`.
         unsafe {
             let before = module::print(&self.api, prepared.module);
-            let mut recorder = Recorder::new(&self.api, self.layout, &self.hooks, self.bias);
+            let mut recorder = self.recorder();
             module::snapshot(&self.api, prepared.module, |address| {
                 Some(recorder.register(address))
             });
@@ -278,7 +321,7 @@ impl Engine {
         let (took, result) = match watched {
             false => pass(),
             true => {
-                let mut recorder = Recorder::new(&self.api, self.layout, &self.hooks, self.bias);
+                let mut recorder = self.recorder();
                 // SAFETY: as in `trace`.
                 unsafe {
                     module::snapshot(&self.api, prepared.module, |address| {

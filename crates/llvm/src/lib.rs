@@ -10,7 +10,7 @@
 //! - `elf` and `library` find and read the library's file; `hooks` has the functions to watch.
 //! - `pool` forks the processes in which everything else happens.
 //! - `api` loads the library, `layout` measures its objects, `detour` and `thunk` divert its
-//!   functions into `record`, which makes the events of `event`.
+//!   functions into `record`, which makes the events of `event`; `resident` makes forks cheap.
 //! - `engine` does one run: parse, `debugify`, snapshot (`module`), pass, snapshot.
 //! - `attribute` names addresses: exported symbols, the `-dev` package's archives, a recompiled pass.
 //!
@@ -27,10 +27,12 @@ mod pool;
 mod api;
 mod detour;
 mod layout;
+mod resident;
 mod thunk;
 
 mod event;
 mod record;
+mod walk;
 
 mod engine;
 mod module;
@@ -44,4 +46,4 @@ pub use event::{Deed, Event, Insertion, InstId, Recording, StackId};
 pub use hooks::Hook;
 pub use library::Library;
 pub use module::{Block, Function, Inst, Location, Opcode};
-pub use pool::{Ending, Limits, Pool, Work};
+pub use pool::{Ending, Limits, Loading, Pool, Work};

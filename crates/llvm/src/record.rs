@@ -16,6 +16,7 @@ use crate::event::{Deed, Event, Insertion, InstId, Recording, StackId};
 use crate::hooks::{Hook, Target};
 use crate::layout::{Layout, word};
 use crate::thunk::Registers;
+use crate::walk::{Frame, Next, Steps, in_this_program};
 
 /// Frames kept per stack: enough to get out of IR infrastructure and see who called the pass's helper.
 const FRAMES: usize = 12;
@@ -43,6 +44,8 @@ pub struct Recorder<'a> {
     api: &'a Api,
     layout: Layout,
     hooks: &'a [Watched],
+    /// The functions inside which nothing more is recorded.
+    tellers: Vec<std::ops::Range<usize>>,
     bias: u64,
     recording: Recording,
     live: FxHashMap<usize, InstId>,
@@ -55,15 +58,7 @@ pub struct Recorder<'a> {
     /// Per list, the last terminator that left it.
     last_terminator: FxHashMap<usize, InstId>,
     stacks: FxHashMap<Vec<Svma>, StackId>,
-    /// By where the return address is and what it is: the last stack walked from there.
-    walked: FxHashMap<(usize, usize), (Vec<Walked>, StackId)>,
-}
-
-/// A frame that was walked: where its return address is, and what it is.
-#[derive(Clone, Copy, Debug)]
-struct Walked {
-    slot: usize,
-    address: usize,
+    steps: Option<&'a Steps>,
 }
 
 /// A watched function in this process.
@@ -88,11 +83,31 @@ impl Watched {
 
 impl<'a> Recorder<'a> {
     /// A recorder that knows no instruction yet.
-    pub fn new(api: &'a Api, layout: Layout, hooks: &'a [Watched], bias: u64) -> Self {
+    pub fn new(
+        api: &'a Api,
+        layout: Layout,
+        hooks: &'a [Watched],
+        bias: u64,
+        steps: Option<&'a Steps>,
+    ) -> Self {
         Recorder {
             api,
             layout,
             hooks,
+            tellers: hooks
+                .iter()
+                .filter(|one| {
+                    matches!(
+                        one.hook,
+                        Hook::Merge
+                            | Hook::Drop
+                            | Hook::CopyMetadata
+                            | Hook::SetMetadata
+                            | Hook::Clone
+                    )
+                })
+                .map(|one| one.range.clone())
+                .collect(),
             bias,
             recording: Recording::default(),
             live: FxHashMap::default(),
@@ -102,7 +117,7 @@ impl<'a> Recorder<'a> {
             inserting_after: 0,
             last_terminator: FxHashMap::default(),
             stacks: FxHashMap::default(),
-            walked: FxHashMap::default(),
+            steps,
         }
     }
 
@@ -151,12 +166,9 @@ impl<'a> Recorder<'a> {
 
     /// Whether the call comes from inside another watched function that tells the whole story.
     fn nested(&self, return_address: usize) -> bool {
-        self.hooks.iter().any(|one| {
-            matches!(
-                one.hook,
-                Hook::Merge | Hook::Drop | Hook::CopyMetadata | Hook::SetMetadata | Hook::Clone
-            ) && one.range.contains(&return_address)
-        })
+        self.tellers
+            .iter()
+            .any(|range| range.contains(&return_address))
     }
 
     /// # Safety
@@ -381,20 +393,56 @@ impl<'a> Recorder<'a> {
     }
 
     /// The call stack above the watched function, outermost last, as addresses in the file.
-    ///
-    /// Walking costs microseconds, and a pass calls from the same places again and again: a stack that
-    /// was walked from the same place is the same if every return address is still where it was.
     fn stack(&mut self, registers: &Registers) -> StackId {
-        let from = (
-            (&raw const registers.return_address) as usize,
-            registers.return_address,
-        );
-        if let Some((frames, id)) = self.walked.get(&from)
-            // SAFETY: slots of frames further up this very stack, which are mapped.
-            && frames.iter().all(|one| unsafe { word(one.slot) } == one.address)
-        {
-            return *id;
+        let mut frames = [Svma(0); FRAMES];
+        // SAFETY: the registers are those of a call on this thread's stack.
+        let length = unsafe { self.walk(registers, &mut frames) };
+        let frames = match length {
+            Some(length) => frames.get(..length).unwrap_or_default(),
+            None => &self.walk_by_runtime(registers),
+        };
+        debug_assert_eq!(frames, self.walk_by_runtime(registers));
+        match self.stacks.get(frames) {
+            Some(&known) => known,
+            None => {
+                let id = StackId(u32::try_from(self.recording.stacks.len()).unwrap_or(u32::MAX));
+                self.recording.stacks.push(frames.to_vec());
+                self.stacks.insert(frames.to_vec(), id);
+                id
+            }
         }
+    }
+
+    /// Fills `frames` by remembered steps; `None` if one is missing.
+    ///
+    /// # Safety
+    /// The registers must be those of a call on this thread's stack.
+    unsafe fn walk(&self, registers: &Registers, frames: &mut [Svma; FRAMES]) -> Option<usize> {
+        let steps = self.steps?;
+        let mut frame = Frame {
+            return_address: registers.return_address,
+            stack_pointer: (&raw const registers.return_address) as usize + 8,
+            frame_pointer: registers.rbp,
+        };
+        let mut length = 0;
+        for place in frames {
+            // SAFETY: promised by the caller.
+            let next = unsafe { steps.caller(frame) };
+            if matches!(next, Next::Out) {
+                break;
+            }
+            *place = Avma(frame.return_address as u64).stated(self.bias);
+            length += 1;
+            match next {
+                Next::Caller(caller) => frame = caller,
+                Next::Out | Next::Unknown => return None,
+            }
+        }
+        Some(length)
+    }
+
+    /// As the C++ runtime sees it.
+    fn walk_by_runtime(&self, registers: &Registers) -> Vec<Svma> {
         let mut walk = Walk {
             return_address: registers.return_address,
             inside: false,
@@ -402,22 +450,10 @@ impl<'a> Recorder<'a> {
         };
         // SAFETY: the callback keeps to the contract of the unwinder; `walk` outlives the call.
         unsafe { _Unwind_Backtrace(frame, (&raw mut walk).cast()) };
-        let frames: Vec<Svma> = walk
-            .frames
-            .iter()
-            .map(|one| Avma(one.address as u64).stated(self.bias))
-            .collect();
-        let id = match self.stacks.get(&frames) {
-            Some(&known) => known,
-            None => {
-                let id = StackId(u32::try_from(self.recording.stacks.len()).unwrap_or(u32::MAX));
-                self.recording.stacks.push(frames.clone());
-                self.stacks.insert(frames, id);
-                id
-            }
-        };
-        self.walked.insert(from, (walk.frames, id));
-        id
+        walk.frames
+            .into_iter()
+            .map(|address| Avma(address as u64).stated(self.bias))
+            .collect()
     }
 }
 
@@ -425,7 +461,7 @@ impl<'a> Recorder<'a> {
 struct Walk {
     return_address: usize,
     inside: bool,
-    frames: Vec<Walked>,
+    frames: Vec<usize>,
 }
 
 unsafe extern "C" {
@@ -434,22 +470,19 @@ unsafe extern "C" {
         argument: *mut libc::c_void,
     ) -> c_int;
     fn _Unwind_GetIP(context: *mut libc::c_void) -> usize;
-    fn _Unwind_GetCFA(context: *mut libc::c_void) -> usize;
 }
 
-/// Keeps frames from the watched function's caller on. Any non-zero result ends the walk.
+/// Keeps frames from the watched function's caller on, until the library is left for this program. Any
+/// non-zero result ends the walk.
 extern "C" fn frame(context: *mut libc::c_void, argument: *mut libc::c_void) -> c_int {
-    // SAFETY: the unwinder's context, and the argument of `stack`.
-    let (address, slot, walk) = unsafe {
-        (
-            _Unwind_GetIP(context),
-            _Unwind_GetCFA(context).wrapping_sub(8),
-            &mut *argument.cast::<Walk>(),
-        )
-    };
+    // SAFETY: the unwinder's context, and the argument of `walk_by_runtime`.
+    let (address, walk) = unsafe { (_Unwind_GetIP(context), &mut *argument.cast::<Walk>()) };
     walk.inside |= address == walk.return_address;
     if walk.inside {
-        walk.frames.push(Walked { slot, address });
+        if in_this_program(address) {
+            return 1;
+        }
+        walk.frames.push(address);
     }
     c_int::from(walk.frames.len() >= FRAMES)
 }

@@ -13,6 +13,9 @@ static mut CANDOR_CONTINUE: [usize; SLOTS] = [0; SLOTS];
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
+    padding: usize,
+    /// The frame pointer, for walking the stack.
+    pub rbp: usize,
     rax: usize,
     /// Sixth argument.
     pub r9: usize,
@@ -30,7 +33,7 @@ pub struct Registers {
     pub return_address: usize,
 }
 
-// Seven pushes after the return address keep the stack aligned to 16 at the call. Vector registers are
+// Seven pushes after the return address keep the stack aligned to 16 at the call; so do two more words. Vector registers are
 // not saved: no watched function takes floating point arguments.
 std::arch::global_asm!(
     r#"
@@ -53,9 +56,15 @@ candor_thunk_\slot:
     .cfi_adjust_cfa_offset 8
     push rax
     .cfi_adjust_cfa_offset 8
+    push rbp
+    .cfi_adjust_cfa_offset 8
+    sub rsp, 8
+    .cfi_adjust_cfa_offset 8
     mov edi, \slot
     mov rsi, rsp
     call {enter}
+    add rsp, 16
+    .cfi_adjust_cfa_offset -16
     pop rax
     .cfi_adjust_cfa_offset -8
     pop r9

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use candor_llvm::{Deed, Ending, Engine, Library, Limits, Pool, Refusal, Run};
+use candor_llvm::{Deed, Ending, Engine, Library, Limits, Loading, Pool, Refusal, Run};
 
 /// Debian's versions that candor supports.
 const VERSIONS: [u32; 4] = [14, 15, 16, 19];
@@ -39,7 +39,7 @@ fn start(version: u32, work: candor_llvm::Work) -> Pool {
         time: Duration::from_secs(2),
         memory: 256 << 20,
     };
-    Pool::start(&library, 1, limits, true, work).unwrap()
+    Pool::start(&library, 1, limits, Loading::Watched, work).unwrap()
 }
 
 fn answer(ending: Ending) -> String {
@@ -201,12 +201,14 @@ fn both(engine: &Engine, request: &[u8]) -> Vec<u8> {
 fn watching_does_not_change_the_output() {
     for version in VERSIONS {
         let library = Library::find(version).unwrap();
-        let plain = Pool::start(&library, 1, Limits::default(), false, both).unwrap();
+        let plain = Pool::start(&library, 1, Limits::default(), Loading::Plain, both).unwrap();
         let plain = answer(plain.run(0, b"", &|| false).unwrap());
-        let watched = start(version, both);
-        let watched = answer(watched.run(0, b"watched", &|| false).unwrap());
         assert!(plain.contains("define"), "{plain}");
-        assert_eq!(plain, watched, "{version}");
+        for loading in [Loading::Watched, Loading::Resident] {
+            let watched = Pool::start(&library, 1, Limits::default(), loading, both).unwrap();
+            let watched = answer(watched.run(0, b"watched", &|| false).unwrap());
+            assert_eq!(plain, watched, "{version} {loading:?}");
+        }
     }
 }
 
@@ -231,7 +233,8 @@ fn a_library_with_link_time_optimisation_is_recognised() {
     match Library::open(&path) {
         Err(error) => assert!(error.to_string().contains("cannot be watched"), "{error}"),
         Ok(library) => {
-            let pool = Pool::start(&library, 1, Limits::default(), true, unknown).unwrap();
+            let pool =
+                Pool::start(&library, 1, Limits::default(), Loading::Watched, unknown).unwrap();
             let text = answer(pool.run(0, b"", &|| false).unwrap());
             let unknown: usize = text.split(' ').next().unwrap().parse().unwrap();
             assert!(unknown > 0, "unknown and new instructions: {text}");

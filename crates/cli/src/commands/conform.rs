@@ -209,6 +209,9 @@ fn library(args: &Args, context: &Context) -> anyhow::Result<Library> {
     })
 }
 
+/// From so many files on the library is loaded for many runs.
+const MANY: usize = 100;
+
 /// Where indices of archives and recompiled passes are kept.
 fn cache_directory() -> PathBuf {
     std::env::var_os("XDG_CACHE_HOME")
@@ -231,7 +234,10 @@ impl<'a> Bench<'a> {
         }
         let cache = cache_directory();
         // Before anything here has threads: the workers are forked from this process.
-        let session = Session::start(library, jobs, limits)?;
+        let session = match args.tests.is_some() || args.files.len() >= MANY {
+            true => Session::start_for_many(library, jobs, limits)?,
+            false => Session::start(library, jobs, limits)?,
+        };
         let names = Names::of(&session.library, Some(&cache))?;
         let known = session.pass_names()?;
         Ok(Bench {

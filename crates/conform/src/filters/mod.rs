@@ -7,6 +7,7 @@ mod agreement;
 mod alternatives;
 mod assumption;
 mod bulk_move;
+mod doubtful_loss;
 mod evidence;
 mod explicit_source;
 mod growing_terminator;
@@ -109,7 +110,7 @@ pub trait Filter: Sync {
 }
 
 /// Every filter, in the order in which they are asked.
-pub const ALL: [&dyn Filter; 20] = [
+pub const ALL: [&dyn Filter; 21] = [
     &one_pass::OnePass,
     &same_function::SameFunction,
     &assumption::Assumption,
@@ -130,6 +131,7 @@ pub const ALL: [&dyn Filter; 20] = [
     &located::LocatedThen,
     &unreachable::Unreachable,
     &stack_slot::StackSlot,
+    &doubtful_loss::DoubtfulLoss,
 ];
 
 /// The filters that are on.
