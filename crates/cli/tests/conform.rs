@@ -11,32 +11,33 @@ fn inputs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conform/table6")
 }
 
-fn conform(directory: &Path, arguments: &[&str]) -> Output {
+/// `arguments` as one would type them.
+fn conform(directory: &Path, arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_candor"))
         .arg("conform")
-        .args(arguments)
+        .args(arguments.split_whitespace())
         .current_dir(directory)
         .output()
         .unwrap()
 }
 
 /// Output and exit code, which must be the one expected.
-fn said(directory: &Path, arguments: &[&str], code: i32) -> String {
+fn said(directory: &Path, arguments: &str, code: i32) -> String {
     let output = conform(directory, arguments);
     let text = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{text}");
+    assert_eq!(output.status.code(), Some(code), "{arguments}\n{text}");
     text
 }
 
-fn json(directory: &Path, arguments: &[&str]) -> Value {
+fn json(directory: &Path, arguments: &str) -> Value {
     let output = conform(directory, arguments);
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!(
-            "{arguments:?}: {error}\n{}{}",
+            "{arguments}: {error}\n{}{}",
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         )
@@ -50,14 +51,7 @@ const RECURSION: &str =
 fn one_pass_on_ir_files() {
     let text = said(
         &inputs(),
-        &[
-            "--llvm",
-            "16",
-            "--pass",
-            "tailcallelim",
-            "03-tailcallelim-branch.ll",
-            "19-tailcallelim-accumulator.ll",
-        ],
+        "--llvm 16 --pass tailcallelim 03-tailcallelim-branch.ll 19-tailcallelim-accumulator.ll",
         1,
     );
     assert!(
@@ -75,23 +69,12 @@ fn one_pass_on_ir_files() {
 fn c_programs_and_pipelines_pass_by_pass() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("fact.c"), RECURSION).unwrap();
-    let text = said(
-        directory.path(),
-        &["--llvm", "16", "--pass", "tailcallelim", "fact.c"],
-        1,
-    );
+    let text = said(directory.path(), "--llvm 16 --pass tailcallelim fact.c", 1);
     assert!(text.contains("of @fact"), "{text}");
     // The same pass inside -O2, on what the passes before it made.
     let text = said(
         directory.path(),
-        &[
-            "--llvm",
-            "16",
-            "--pipeline",
-            "default<O2>",
-            "fact.c",
-            "--per-pass",
-        ],
+        "--llvm 16 --pipeline default<O2> fact.c --per-pass",
         1,
     );
     assert!(
@@ -101,7 +84,7 @@ fn c_programs_and_pipelines_pass_by_pass() {
     // Not pass by pass, verdicts are kept back, and that is said.
     let text = said(
         directory.path(),
-        &["--llvm", "16", "--pipeline", "sroa,tailcallelim", "fact.c"],
+        "--llvm 16 --pipeline sroa,tailcallelim fact.c",
         0,
     );
     assert!(text.contains("--per-pass"), "{text}");
@@ -111,15 +94,7 @@ fn c_programs_and_pipelines_pass_by_pass() {
 fn versions_are_compared() {
     let text = said(
         &inputs(),
-        &[
-            "--compare",
-            "16",
-            "19",
-            "--passes",
-            "tailcallelim,div-rem-pairs",
-            "--tests",
-            ".",
-        ],
+        "--compare 16 19 --passes tailcallelim,div-rem-pairs --tests .",
         1,
     );
     let fixed = text.split("new:").next().unwrap();
@@ -139,19 +114,11 @@ fn regression_tests_tell_the_versions_apart() {
     let pages = directory.path().join("pages");
     let report = json(
         &inputs(),
-        &[
-            "--llvm",
-            "16",
-            "--pass",
-            "tailcallelim",
-            "19-tailcallelim-accumulator.ll",
-            "--json",
-            "--reduce",
-            "-o",
-            out.to_str().unwrap(),
-            "--html",
-            pages.to_str().unwrap(),
-        ],
+        &format!(
+            "--llvm 16 --pass tailcallelim 19-tailcallelim-accumulator.ll --json --reduce -o {} --html {}",
+            out.display(),
+            pages.display()
+        ),
     );
     let sites = report["sites"].as_array().unwrap();
     let site = sites
@@ -237,7 +204,7 @@ fn one_bad_test_does_not_stop_the_rest() {
         "option.ll",
         &format!("; RUN: opt -passes=gvn -no-such-option %s\n{function}"),
     );
-    let text = said(directory.path(), &["--llvm", "19", "--tests", "."], 0);
+    let text = said(directory.path(), "--llvm 19 --tests .", 0);
     assert!(text.contains("1 of 4 tests judged"), "{text}");
     assert!(text.contains("broken.ll:3:"), "{text}");
     assert!(
@@ -263,50 +230,29 @@ fn mistakes_are_answered_with_what_to_do() {
         here.join("libLLVM-16.so.1"),
     )
     .unwrap();
-    let cases: [(&[&str], &str); 12] = [
-        (&["--llvm", "16", "--pass", "gvn", "bad.ll"], "bad.ll:3:"),
+    let cases: [(&str, &str); 12] = [
+        ("--llvm 16 --pass gvn bad.ll", "bad.ll:3:"),
         (
-            &["--llvm", "16", "--pass", "tailcalelim", "ok.ll"],
+            "--llvm 16 --pass tailcalelim ok.ll",
             "did you mean tailcallelim",
         ),
+        ("--llvm 16 --pipeline gvn,lcim ok.ll", "did you mean licm"),
+        ("--llvm 16 --pipeline gvn( ok.ll", "is not a pipeline"),
+        ("--llvm 16 ok.ll", "give --pass or --pipeline"),
+        ("--llvm 16 --passes scalar ok.ll", "name a pass by --pass"),
+        ("--llvm 16 --pass gvn missing.ll", "cannot read"),
+        ("--llvm 16 --pass gvn notes.txt", "expected LLVM IR"),
+        ("--llvm 3 --pass gvn ok.ll", "apt-get install"),
+        ("--lib libLLVM-16.so.1 --pass gvn ok.ll", "libLLVM"),
         (
-            &["--llvm", "16", "--pipeline", "gvn,lcim", "ok.ll"],
-            "did you mean licm",
-        ),
-        (
-            &["--llvm", "16", "--pipeline", "gvn(", "ok.ll"],
-            "is not a pipeline",
-        ),
-        (&["--llvm", "16", "ok.ll"], "give --pass or --pipeline"),
-        (
-            &["--llvm", "16", "--passes", "scalar", "ok.ll"],
-            "name a pass by --pass",
-        ),
-        (
-            &["--llvm", "16", "--pass", "gvn", "missing.ll"],
-            "cannot read",
-        ),
-        (
-            &["--llvm", "16", "--pass", "gvn", "notes.txt"],
-            "expected LLVM IR",
-        ),
-        (
-            &["--llvm", "3", "--pass", "gvn", "ok.ll"],
-            "apt-get install",
-        ),
-        (
-            &["--lib", "libLLVM-16.so.1", "--pass", "gvn", "ok.ll"],
-            "libLLVM",
-        ),
-        (
-            &["--pass", "gvn", "--without", "noise", "ok.ll"],
+            "--pass gvn --without noise ok.ll",
             "there is no filter `noise`",
         ),
-        (&["--llvm", "16"], "give IR files"),
+        ("--llvm 16", "give IR files"),
     ];
     for (arguments, expected) in cases {
         let text = said(here, arguments, 2);
-        assert!(text.contains(expected), "{arguments:?}\n{text}");
+        assert!(text.contains(expected), "{arguments}\n{text}");
         assert!(
             !text.contains("(os error 2): No such"),
             "said twice: {text}"
@@ -317,10 +263,7 @@ fn mistakes_are_answered_with_what_to_do() {
 #[test]
 fn lists_are_complete() {
     let directory = tempfile::tempdir().unwrap();
-    let names = json(
-        directory.path(),
-        &["--list-passes", "--llvm", "19", "--json"],
-    );
+    let names = json(directory.path(), "--list-passes --llvm 19 --json");
     let names: Vec<&str> = names
         .as_array()
         .unwrap()
@@ -328,6 +271,6 @@ fn lists_are_complete() {
         .filter_map(Value::as_str)
         .collect();
     assert!(names.contains(&"tailcallelim") && names.contains(&"simple-loop-unswitch"));
-    let filters = json(directory.path(), &["--list-filters", "--json"]);
+    let filters = json(directory.path(), "--list-filters --json");
     assert!(filters["one-pass"].is_string() && filters["same-function"].is_string());
 }

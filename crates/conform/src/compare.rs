@@ -1,9 +1,14 @@
 //! Two versions side by side: what got fixed, what is new.
 //!
-//! Addresses and lines differ from version to version; the same site is the same function of the pass
-//! with the same kind of error on the same kind of instruction.
+//! Addresses and lines differ from version to version, and functions of a pass are inlined into each other.
+//! The tests do not differ: the same site is one that the same kind of error shows on the same instruction of
+//! the same test. Where a version works on other instructions of the test's function, the pass's own
+//! function must have the same name.
 
-use crate::site::{Findings, Site};
+use std::collections::BTreeSet;
+
+use crate::filters::Class;
+use crate::site::{Findings, Site, Witness};
 
 /// Sites by what became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -44,7 +49,77 @@ pub fn compare(old: &Findings, new: &Findings) -> Compared {
 }
 
 fn same(one: &Site, other: &Site) -> bool {
-    one.class == other.class
-        && one.function() == other.function()
-        && !one.opcodes.is_disjoint(&other.opcodes)
+    let [one, other] = [one, other].map(|site| Seen {
+        class: site.class,
+        function: site.function(),
+        witnesses: &site.witnesses,
+    });
+    one.same(&other)
+}
+
+/// What of a site can be compared.
+struct Seen<'a> {
+    class: Class,
+    function: String,
+    witnesses: &'a BTreeSet<Witness>,
+}
+
+impl Seen<'_> {
+    fn same(&self, other: &Seen<'_>) -> bool {
+        let roughly = |witness: &Witness| {
+            other.witnesses.iter().any(|one| {
+                (&one.test, &one.function, &one.opcode)
+                    == (&witness.test, &witness.function, &witness.opcode)
+            })
+        };
+        let exactly = |witness: &Witness| other.witnesses.contains(witness);
+        let named_alike = self.function == other.function;
+        self.class == other.class
+            && (self.witnesses.iter().any(exactly)
+                || named_alike && self.witnesses.iter().any(roughly))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn witness(function: &str, line: u32) -> BTreeSet<Witness> {
+        BTreeSet::from([Witness {
+            test: "a.ll".into(),
+            function: function.into(),
+            opcode: "add".into(),
+            lines: BTreeSet::from([line]),
+        }])
+    }
+
+    fn seen<'a>(name: &str, witnesses: &'a BTreeSet<Witness>) -> Seen<'a> {
+        Seen {
+            class: Class::Lost,
+            function: name.into(),
+            witnesses,
+        }
+    }
+
+    #[test]
+    fn a_site_is_known_again_by_what_shows_it() {
+        let (here, further, elsewhere) = (witness("f", 3), witness("f", 4), witness("g", 3));
+        let old = seen("hoist", &here);
+        assert!(old.same(&seen("hoist", &here)));
+        assert!(
+            old.same(&seen("run", &here)),
+            "inlined into another function"
+        );
+        assert!(old.same(&seen("hoist", &further)), "another source");
+        assert!(!old.same(&seen("run", &further)), "another site");
+        assert!(
+            !old.same(&seen("hoist", &elsewhere)),
+            "fixed for this input"
+        );
+        let dropped = Seen {
+            class: Class::ShouldDrop,
+            ..seen("hoist", &here)
+        };
+        assert!(!old.same(&dropped));
+    }
 }

@@ -76,6 +76,7 @@ pub fn detail(
         .get(site.example.test)
         .map(|test| test.run.clone())
         .unwrap_or_default();
+    run = session.with_text(run)?;
     if let Some(budget) = budget {
         let mut still =
             |candidate: &Run| Ok(same(session, names, candidate, &site, settings)?.is_some());

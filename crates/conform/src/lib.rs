@@ -50,7 +50,7 @@ pub use judge::{Cfg, CfgBlock, Explanation, Judgement};
 pub use paths::{Avoid, Reading};
 pub use reduce::{Budget, reduce};
 pub use session::{Outcome, Session};
-pub use site::{Example, Findings, Site, Tally, findings};
+pub use site::{Example, Findings, Site, Tally, Witness, findings};
 pub use skeleton::{Skeleton, regression_test, skeleton};
 pub use update::{Candidate, Effect, Evidence, Operation, Origin, Required, Rule, Source, Update};
 pub use verdict::{Confidence, Removed, Settings, Verdict, verdict};

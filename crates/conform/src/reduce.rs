@@ -1,6 +1,6 @@
 //! A smaller input for a site: whatever can go while the same site is still reported.
 //!
-//! Works on IR text, from large to small: functions and other top-level entities, then instructions
+//! Works on IR text (bitcode is turned into it before), from large to small: functions and other top-level entities, then instructions
 //! nobody needs, then instructions whose uses can be `undef`, then conditional branches. The library
 //! itself says whether what is left is IR; every attempt is a run like any other.
 

@@ -21,6 +21,7 @@ enum Request<'a> {
         rule: Rule,
     },
     Transform(Cow<'a, Run>),
+    Text(Cow<'a, Run>),
     PassNames,
 }
 
@@ -30,6 +31,7 @@ enum Answer {
     Judged(Judgement),
     Explained(Option<Explanation>),
     Transformed { before: String, after: String },
+    Text(String),
     PassNames(Vec<String>),
     Refused(Refusal),
 }
@@ -44,6 +46,7 @@ fn work(engine: &Engine, request: &[u8]) -> Vec<u8> {
         Ok(Request::Transform(run)) => engine
             .transform(&run)
             .map(|(before, after)| Answer::Transformed { before, after }),
+        Ok(Request::Text(run)) => engine.text(&run).map(Answer::Text),
         Ok(Request::PassNames) => engine
             .pass_names()
             .map(Answer::PassNames)
@@ -208,6 +211,21 @@ impl Session {
             Ok(Answer::Refused(refusal)) => Ok(Err(Outcome::Refused(refusal))),
             Ok(_) => Err(mixed_up()),
             Err(ending) => Ok(Err(Outcome::Ended(ending))),
+        }
+    }
+
+    /// The run with its input as text, if that is bitcode and the library can read it.
+    pub fn with_text(&self, run: Run) -> Result<Run, Error> {
+        if std::str::from_utf8(&run.input).is_ok() {
+            return Ok(run);
+        }
+        match self.ask(0, &Request::Text(Cow::Borrowed(&run)), &|| false)? {
+            Ok(Answer::Text(text)) => Ok(Run {
+                input: text.into_bytes(),
+                ..run
+            }),
+            Ok(Answer::Refused(_)) | Err(_) => Ok(run),
+            Ok(_) => Err(mixed_up()),
         }
     }
 

@@ -60,6 +60,41 @@ pub struct Site {
     pub tests: usize,
     /// The smallest input that shows it.
     pub example: Example,
+    /// Where it was seen, for comparing versions.
+    #[serde(skip)]
+    pub witnesses: BTreeSet<Witness>,
+}
+
+/// An instruction that shows a site, in words that mean the same on every version: addresses and names of
+/// new values do not, the test, its functions and the lines of its instructions do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Witness {
+    /// The test's name.
+    pub test: String,
+    /// The function of the input.
+    pub function: String,
+    /// The instruction's opcode.
+    pub opcode: String,
+    /// The lines of the sources that decided.
+    pub lines: BTreeSet<u32>,
+}
+
+impl Witness {
+    fn new(test: &Test, update: &Update, verdict: &Verdict) -> Self {
+        let sources = update
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.rule == verdict.rule)
+            .flat_map(|candidate| &candidate.sources);
+        Witness {
+            test: test.name(),
+            function: update.function.clone(),
+            opcode: update.opcode.name().to_owned(),
+            lines: sources
+                .filter_map(|source| source.location.line())
+                .collect(),
+        }
+    }
 }
 
 impl Site {
@@ -193,6 +228,7 @@ struct Group {
     opcodes: BTreeSet<String>,
     tests: BTreeSet<usize>,
     updates: usize,
+    witnesses: BTreeSet<Witness>,
     best: Option<(Confidence, String)>,
     /// How often each operation is required, with the smallest input that shows it.
     required: BTreeMap<Option<Required>, (usize, usize, Example)>,
@@ -207,6 +243,7 @@ impl Group {
             opcodes: BTreeSet::new(),
             tests: BTreeSet::new(),
             updates: 0,
+            witnesses: BTreeSet::new(),
             best: None,
             required: BTreeMap::new(),
         }
@@ -220,6 +257,7 @@ impl Group {
         self.opcodes.insert(update.opcode.name().to_owned());
         self.tests.insert(number);
         self.updates += 1;
+        self.witnesses.insert(Witness::new(test, update, &verdict));
         if self
             .best
             .as_ref()
@@ -270,6 +308,7 @@ impl Group {
             updates: self.updates,
             tests: self.tests.len(),
             example,
+            witnesses: self.witnesses,
         })
     }
 }

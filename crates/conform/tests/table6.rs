@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use candor_conform::input::{Selection, from_run_lines, plain, read};
 use candor_conform::{
     Budget, Class, Confidence, Findings, Outcome, Required, Rule, Session, Settings, Site, Test,
-    detail, examine, filters,
+    detail, examine, filters, findings,
 };
 use candor_llvm::attribute::Names;
 use candor_llvm::{Library, Limits};
@@ -100,9 +100,9 @@ fn found(version: u32, tests: &[Test], settings: &Settings) -> Findings {
     found
 }
 
-/// Whether an update in `row`'s input is reported as `row` demands. Each input is judged by itself,
-/// because a site keeps only its smallest example.
+/// Per error, the site that is reported for the very destination that `row` names.
 fn reported(version: u32, settings: &Settings) -> BTreeMap<u32, Option<Site>> {
+    let Bench { session, names } = bench(version);
     let tests = tests();
     let mut result = BTreeMap::new();
     for row in rows() {
@@ -112,49 +112,26 @@ fn reported(version: u32, settings: &Settings) -> BTreeMap<u32, Option<Site>> {
             .cloned()
             .collect();
         assert_eq!(of_row.len(), 1, "{}", row.file);
-        let found = found(version, &of_row, settings);
-        let shows = |site: &&Site| {
+        let outcome = session.judge(0, &of_row[0].run, &|| false).unwrap();
+        let Outcome::Judged(mut judgement) = outcome else {
+            panic!("{outcome:?}");
+        };
+        judgement.updates.retain(|update| {
+            update.function == row.function && update.text.contains(&row.destination)
+        });
+        let outcomes = [Outcome::Judged(judgement)];
+        let found = findings(&session.library, names, &of_row, &outcomes, settings);
+        let shows = |site: &Site| {
+            let name = site.frame.name.as_ref();
             site.confidence > Confidence::Low
                 && (site.required == Some(row.required)
                     // A merge of all arms' locations is what upstream does; dropping is as conforming.
                     || row.id == 2 && site.class == Class::ShouldDrop)
-                && site
-                    .frame
-                    .name
-                    .as_ref()
-                    .is_some_and(|name| name.plain == row.site)
-                && updates(version, &of_row[0], site.class, settings)
-                    .iter()
-                    .any(|(function, text)| {
-                        *function == row.function && text.contains(&row.destination)
-                    })
+                && name.is_some_and(|name| name.plain == row.site)
         };
-        result.insert(row.id, found.sites.iter().find(shows).cloned());
+        result.insert(row.id, found.sites.into_iter().find(shows));
     }
     result
-}
-
-/// Function and text of every update of a class in one test.
-fn updates(version: u32, test: &Test, class: Class, settings: &Settings) -> Vec<(String, String)> {
-    let outcome = bench(version)
-        .session
-        .judge(0, &test.run, &|| false)
-        .unwrap();
-    let Outcome::Judged(judgement) = outcome else {
-        panic!("{outcome:?}");
-    };
-    judgement
-        .updates
-        .into_iter()
-        .filter(|update| {
-            let mut removed = BTreeMap::new();
-            candor_conform::verdict(update, settings, &test.run.pipeline, &[], &mut removed)
-                .is_some_and(|verdict| {
-                    verdict.class == class && verdict.confidence > Confidence::Low
-                })
-        })
-        .map(|update| (update.function, update.text))
-        .collect()
 }
 
 #[test]
@@ -273,20 +250,29 @@ fn the_paper_s_example_is_explained_and_reduced() {
             .regression_test
             .starts_with("; RUN: opt -S -passes='tailcallelim'")
     );
-    let small = detail(
-        session,
-        names,
-        &tests,
-        site,
-        &settings,
-        None,
-        Some(Budget::default()),
-    )
-    .unwrap();
+    let reduced = |tests: &[Test]| {
+        let budget = Some(Budget::default());
+        detail(session, names, tests, site, &settings, None, budget).unwrap()
+    };
+    let small = reduced(&tests);
     assert!(
         small.input.len() < whole.input.len() * 2 / 3,
         "{}",
         small.input
+    );
+    // Bitcode is reduced as text.
+    let bitcode = std::process::Command::new("llvm-as-16")
+        .args(["-o", "-"])
+        .arg(&file)
+        .output()
+        .unwrap()
+        .stdout;
+    assert!(bitcode.starts_with(b"BC"), "{} bytes", bitcode.len());
+    let from_bitcode = reduced(&[plain(&file, bitcode, "tailcallelim")]);
+    assert!(
+        from_bitcode.input.contains("define") && from_bitcode.input.len() < whole.input.len(),
+        "{}",
+        from_bitcode.input
     );
 }
 

@@ -275,6 +275,17 @@ impl Engine {
         }
     }
 
+    /// The input as text, without debug information.
+    pub fn text(&self, run: &Run) -> Result<String, Refusal> {
+        // SAFETY: C API calls on objects made here; they die with the process.
+        unsafe {
+            let module = self.parse((self.api.LLVMContextCreate)(), run)?;
+            self.verify(module).map_err(Refusal::BadInput)?;
+            (self.api.LLVMStripModuleDebugInfo)(module);
+            Ok(module::print(&self.api, module))
+        }
+    }
+
     /// Runs `run` and gives input (with `debugify`'s locations) and output as text.
     pub fn transform(&self, run: &Run) -> Result<(String, String), Refusal> {
         let prepared = self.prepare(run)?;

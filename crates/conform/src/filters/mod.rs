@@ -7,7 +7,6 @@ mod agreement;
 mod alternatives;
 mod assumption;
 mod bulk_move;
-mod doubtful_loss;
 mod evidence;
 mod explicit_source;
 mod growing_terminator;
@@ -110,7 +109,7 @@ pub trait Filter: Sync {
 }
 
 /// Every filter, in the order in which they are asked.
-pub const ALL: [&dyn Filter; 21] = [
+pub const ALL: [&dyn Filter; 20] = [
     &one_pass::OnePass,
     &same_function::SameFunction,
     &assumption::Assumption,
@@ -131,7 +130,6 @@ pub const ALL: [&dyn Filter; 21] = [
     &located::LocatedThen,
     &unreachable::Unreachable,
     &stack_slot::StackSlot,
-    &doubtful_loss::DoubtfulLoss,
 ];
 
 /// The filters that are on.
