@@ -1,6 +1,7 @@
 //! Judges a directory of LLVM's regression tests and prints the sites.
 //!
-//! `cargo run --release -p candor-conform --example survey -- VERSION TESTS PASSES [SOURCES]`
+//! `cargo run --release -p candor-conform --example survey -- VERSION TESTS PASSES [SOURCES]`, where a path may stand for the
+//! version, and `all` for the passes.
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,14 +19,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let started = Instant::now();
     let cache = std::env::temp_dir().join("candor-cache");
-    let library = Library::find(version.parse()?)?;
+    let library = match version.parse() {
+        Ok(version) => Library::find(version)?,
+        Err(_) => Library::open(Path::new(version))?,
+    };
     let read = started.elapsed();
     let names = Names::of(&library, Some(&cache))?;
     let named = started.elapsed();
     let session = Session::start_for_many(library.clone(), 1, Limits::default())?;
     let loaded = started.elapsed();
     let known = session.pass_names()?;
-    let selection = Selection::named(&passes.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let selection = match passes.as_str() {
+        "all" => Selection::All,
+        names => Selection::named(&names.split(',').map(str::to_owned).collect::<Vec<_>>()),
+    };
     let tests = from_directory(Path::new(tests), &selection, &known)?;
     let parsed = started.elapsed();
     let sandbox = Sandbox::detect();

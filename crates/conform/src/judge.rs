@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use candor_llvm::{Function, InstId, Location, SelfCheck, Svma, Trace};
 
-use crate::paths::{Avoid, Graph, LineSet, Reading, avoiding_path, avoids};
+use crate::paths::{Avoid, Graph, LineSet, Reading, avoiding_path, avoids, reached};
 use crate::sources::{Place, Relations};
 use crate::update::{
     Candidate, Effect, Evidence, Operation, Origin, Required, Rule, Source, Update,
@@ -551,6 +551,7 @@ impl<'a> Court<'a> {
             candidates,
             moved_alone: moves.iter().any(|(_, bulk)| !bulk),
             moved_in_bulk: moves.iter().any(|(_, bulk)| *bulk),
+            dead: reached(&self.trace.after[place.0]).get(place.1) == Some(&false),
             assumption: one.is_assumption || self.only_assumed(place),
             stack: stack_of(stack),
             move_stack: stack_of(last_move),

@@ -197,16 +197,95 @@ pub enum Avoid {
 
 /// Whether a path entry → `block` → exit of the input avoids every block in `sources`.
 pub fn avoids(function: &Function, block: usize, sources: &BTreeSet<usize>) -> Avoid {
+    avoiding_graph(function, block, sources).0
+}
+
+/// The answer, and the graph that gives it. Branches on one and the same value that lasts for the whole call
+/// go the same way: a path that needs them to differ is none.
+fn avoiding_graph(
+    function: &Function,
+    block: usize,
+    sources: &BTreeSet<usize>,
+) -> (Avoid, Vec<Vec<usize>>) {
+    let whole = without(function, sources);
+    let answer = avoids_in(function, &whole, block, sources);
+    if answer == Avoid::No {
+        return (answer, whole);
+    }
+    let decisions = repeated_decisions(function);
+    let mut best = (Avoid::No, Vec::new());
+    for choice in 0..1_usize << decisions.len() {
+        let mut graph = whole.clone();
+        for (n, blocks) in decisions.iter().enumerate() {
+            for &decides in blocks {
+                let taken = function.blocks.get(decides).and_then(|one| {
+                    let taken = one.successors.get(choice >> n & 1)?;
+                    (!sources.contains(taken)).then_some(*taken)
+                });
+                if let Some(edges) = graph.get_mut(decides) {
+                    *edges = taken.into_iter().collect();
+                }
+            }
+        }
+        let answer = avoids_in(function, &graph, block, sources);
+        if answer == Avoid::Yes {
+            return (answer, graph);
+        }
+        if answer == Avoid::OnlyTraps {
+            best = (answer, graph);
+        }
+    }
+    best
+}
+
+/// Values looked at by [`avoiding_graph`]; each doubles the graphs.
+const DECISIONS: usize = 6;
+
+/// Blocks that branch on the same argument, or on the same comparison of arguments and constants.
+fn repeated_decisions(function: &Function) -> Vec<Vec<usize>> {
+    let comparisons: std::collections::HashMap<u64, Option<u64>> = function
+        .blocks
+        .iter()
+        .flat_map(|block| &block.insts)
+        .map(|one| (one.address, one.fixed_comparison))
+        .collect();
+    let mut by_value: std::collections::BTreeMap<(bool, u64), Vec<usize>> =
+        std::collections::BTreeMap::new();
+    for (index, block) in function.blocks.iter().enumerate() {
+        let condition = block.insts.last().map(|last| last.operands.as_slice());
+        let (Some(&[condition]), 2) = (condition, block.successors.len()) else {
+            continue;
+        };
+        let key = match comparisons.get(&condition) {
+            // No instruction: an argument.
+            None => (false, condition),
+            Some(Some(comparison)) => (true, *comparison),
+            Some(None) => continue,
+        };
+        by_value.entry(key).or_default().push(index);
+    }
+    by_value
+        .into_values()
+        .filter(|blocks| blocks.len() > 1)
+        .take(DECISIONS)
+        .collect()
+}
+
+fn avoids_in(
+    function: &Function,
+    forward: &[Vec<usize>],
+    block: usize,
+    sources: &BTreeSet<usize>,
+) -> Avoid {
     if sources.contains(&block) {
         return Avoid::No;
     }
-    let forward: Vec<Vec<usize>> = without(function, sources);
-    let above = reachable(&reversed(&forward), block);
+    let above = reachable(&reversed(forward), block);
     if above.first() != Some(&true) || sources.contains(&0) {
         return Avoid::No;
     }
     let mut trap = false;
-    for (index, reached) in reachable(&forward, block).into_iter().enumerate() {
+    for (index, reached) in reachable(forward, block).into_iter().enumerate() {
         let Some(one) = function.blocks.get(index).filter(|_| reached) else {
             continue;
         };
@@ -225,7 +304,7 @@ pub fn avoids(function: &Function, block: usize, sources: &BTreeSet<usize>) -> A
 
 /// A path that shows [`Avoid::Yes`], as block numbers.
 pub fn avoiding_path(function: &Function, block: usize, sources: &BTreeSet<usize>) -> Vec<usize> {
-    let forward = without(function, sources);
+    let (_, forward) = avoiding_graph(function, block, sources);
     let leaf = |index: usize| {
         function.blocks.get(index).is_some_and(|one| {
             one.successors.is_empty()
@@ -240,6 +319,11 @@ pub fn avoiding_path(function: &Function, block: usize, sources: &BTreeSet<usize
     };
     path.extend(tail.into_iter().skip(1));
     path
+}
+
+/// Which blocks can be reached from the entry.
+pub fn reached(function: &Function) -> Vec<bool> {
+    reachable(&without(function, &BTreeSet::new()), 0)
 }
 
 /// The graph without edges into `sources`.
@@ -385,6 +469,7 @@ mod tests {
                     operands: Vec::new(),
                     is_debug: false,
                     is_assumption: false,
+                    fixed_comparison: None,
                 }],
             })
             .collect();
@@ -433,6 +518,30 @@ mod tests {
         assert_eq!(avoiding_path(&f, 0, &BTreeSet::from([1])), [0, 2]);
         assert_eq!(avoids(&f, 0, &BTreeSet::from([2])), Avoid::No);
         assert_eq!(avoids(&f, 1, &BTreeSet::from([1])), Avoid::No);
+    }
+
+    /// 0 decides, 1 is guarded; 2 decides the same again, 3 is guarded. No path through 3 avoids 1.
+    #[test]
+    fn the_same_guard_twice_goes_the_same_way() {
+        let mut f = function(&[&[1, 2], &[2], &[3, 4], &[4], &[]]);
+        assert_eq!(avoids(&f, 3, &BTreeSet::from([1])), Avoid::Yes);
+        for block in [0, 2] {
+            f.blocks[block].insts[0].operands = vec![99];
+        }
+        assert_eq!(avoids(&f, 3, &BTreeSet::from([1])), Avoid::No);
+        assert_eq!(avoids(&f, 0, &BTreeSet::from([1])), Avoid::Yes);
+        assert_eq!(avoiding_path(&f, 0, &BTreeSet::from([1])), [0, 2, 4]);
+        // Two comparisons that are alike, as instructions 7 and 8.
+        for (block, address) in [(0, 7), (2, 8)] {
+            f.blocks[block].insts[0].operands = vec![address];
+            let mut comparison = f.blocks[block].insts[0].clone();
+            comparison.address = address;
+            comparison.fixed_comparison = Some(5);
+            f.blocks[block].insts.insert(0, comparison);
+        }
+        assert_eq!(avoids(&f, 3, &BTreeSet::from([1])), Avoid::No);
+        f.blocks[2].insts[0].fixed_comparison = Some(6);
+        assert_eq!(avoids(&f, 3, &BTreeSet::from([1])), Avoid::Yes);
     }
 
     #[test]

@@ -231,6 +231,8 @@ pub struct Update {
     pub moved_alone: bool,
     /// It was moved with its block.
     pub moved_in_bulk: bool,
+    /// Its block cannot be reached in the output.
+    pub dead: bool,
     /// It is an assumption, or only assumptions use it: no code.
     pub assumption: bool,
     /// Who made it (or moved it, if it was in the input), innermost first.

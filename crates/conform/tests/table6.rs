@@ -3,56 +3,21 @@
 //! fixed in 19. `tests/conform/table6.tsv` says for each which destination shows it in our own input,
 //! and in which function of LLVM 16 the site is.
 
+#[path = "common/errors.rs"]
+mod errors;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
-use candor_conform::input::{Selection, from_run_lines, plain, read};
+use candor_conform::input::{plain, read};
 use candor_conform::{
-    Budget, Class, Confidence, Findings, Outcome, Required, Rule, Session, Settings, Site, Test,
-    detail, examine, filters, findings,
+    Budget, Class, Confidence, Findings, Outcome, Rule, Session, Settings, Site, Test, detail,
+    examine, filters,
 };
 use candor_llvm::attribute::Names;
 use candor_llvm::{Library, Limits};
-
-struct Row {
-    id: u32,
-    file: String,
-    function: String,
-    destination: String,
-    required: Required,
-    site: String,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conform")
-}
-
-fn rows() -> Vec<Row> {
-    let text = std::fs::read_to_string(root().join("table6.tsv")).unwrap();
-    let rows: Vec<Row> = text
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let fields: Vec<&str> = line.split('\t').collect();
-            Row {
-                id: fields[0].parse().unwrap(),
-                file: fields[2].to_owned(),
-                function: fields[3].to_owned(),
-                destination: fields[4].to_owned(),
-                required: match fields[5] {
-                    "Preserve" => Required::Preserve,
-                    "Merge" => Required::Merge,
-                    "Drop" => Required::Drop,
-                    other => panic!("{other}"),
-                },
-                site: fields[6].to_owned(),
-            }
-        })
-        .collect();
-    assert_eq!(rows.len(), 42);
-    rows
-}
+use errors::{root, tests};
 
 /// One version with its names, started once for all tests of this file.
 struct Bench {
@@ -74,23 +39,6 @@ fn bench(version: u32) -> &'static Bench {
     })
 }
 
-fn tests() -> Vec<Test> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("table6"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
-    files
-        .iter()
-        .flat_map(|file| {
-            let input = read(file).unwrap();
-            let tests = from_run_lines(file, &input, &Selection::All, &Default::default());
-            assert_eq!(tests.len(), 1, "{}", file.display());
-            tests
-        })
-        .collect()
-}
-
 fn found(version: u32, tests: &[Test], settings: &Settings) -> Findings {
     let Bench { session, names } = bench(version);
     let found = examine(session, names, None, tests, settings, &|| false, &|_| {}).unwrap();
@@ -100,38 +48,9 @@ fn found(version: u32, tests: &[Test], settings: &Settings) -> Findings {
     found
 }
 
-/// Per error, the site that is reported for the very destination that `row` names.
 fn reported(version: u32, settings: &Settings) -> BTreeMap<u32, Option<Site>> {
     let Bench { session, names } = bench(version);
-    let tests = tests();
-    let mut result = BTreeMap::new();
-    for row in rows() {
-        let of_row: Vec<Test> = tests
-            .iter()
-            .filter(|test| test.file.ends_with(&row.file))
-            .cloned()
-            .collect();
-        assert_eq!(of_row.len(), 1, "{}", row.file);
-        let outcome = session.judge(0, &of_row[0].run, &|| false).unwrap();
-        let Outcome::Judged(mut judgement) = outcome else {
-            panic!("{outcome:?}");
-        };
-        judgement.updates.retain(|update| {
-            update.function == row.function && update.text.contains(&row.destination)
-        });
-        let outcomes = [Outcome::Judged(judgement)];
-        let found = findings(&session.library, names, &of_row, &outcomes, settings);
-        let shows = |site: &Site| {
-            let name = site.frame.name.as_ref();
-            site.confidence > Confidence::Low
-                && (site.required == Some(row.required)
-                    // A merge of all arms' locations is what upstream does; dropping is as conforming.
-                    || row.id == 2 && site.class == Class::ShouldDrop)
-                && name.is_some_and(|name| name.plain == row.site)
-        };
-        result.insert(row.id, found.sites.into_iter().find(shows));
-    }
-    result
+    errors::reported(session, names, settings)
 }
 
 #[test]

@@ -85,6 +85,8 @@ api! {
     LLVMDILocationGetLine: fn(Ref) -> c_uint;
     LLVMGetCalledValue: fn(Ref) -> Ref;
     LLVMIsACallInst: fn(Ref) -> Ref;
+    LLVMIsAArgument: fn(Ref) -> Ref;
+    LLVMGetICmpPredicate: fn(Ref) -> c_int;
 }
 
 /// `llvm::cl::ParseCommandLineOptions` as 14 to 20 have it. The C function discards error messages and

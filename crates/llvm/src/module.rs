@@ -22,6 +22,8 @@ pub struct Inst {
     pub is_debug: bool,
     /// Whether it is a call of `llvm.assume` or `llvm.experimental.noalias.scope.decl`.
     pub is_assumption: bool,
+    /// For a comparison of arguments and constants: the same number for the same comparison in one run.
+    pub fixed_comparison: Option<u64>,
 }
 
 /// The line of a debug location. `debugify` numbers lines by instruction, so a line names its owner.
@@ -73,6 +75,8 @@ impl Opcode {
     pub const ALLOCA: Opcode = Opcode(26);
     /// `call`.
     pub const CALL: Opcode = Opcode(45);
+    /// `icmp`.
+    pub const ICMP: Opcode = Opcode(42);
 
     /// As IR text spells it.
     pub fn name(self) -> &'static str {
@@ -343,8 +347,30 @@ unsafe fn inst(api: &Api, one: Ref, who: &mut impl FnMut(usize) -> Option<InstId
             is_debug: called.starts_with("llvm.dbg."),
             is_assumption: called == "llvm.assume"
                 || called.starts_with("llvm.experimental.noalias.scope"),
+            fixed_comparison: match opcode {
+                Opcode::ICMP => fixed_comparison(api, one),
+                _ => None,
+            },
         }
     }
+}
+
+/// Constants are unique in a context, so that equal operands have equal addresses.
+unsafe fn fixed_comparison(api: &Api, one: Ref) -> Option<u64> {
+    use std::hash::Hasher;
+    let mut hash = rustc_hash::FxHasher::default();
+    // SAFETY: a live comparison.
+    unsafe {
+        hash.write_i32((api.LLVMGetICmpPredicate)(one));
+        for n in 0..2 {
+            let operand = (api.LLVMGetOperand)(one, n);
+            if (api.LLVMIsConstant)(operand) == 0 && (api.LLVMIsAArgument)(operand).is_null() {
+                return None;
+            }
+            hash.write_usize(operand as usize);
+        }
+    }
+    Some(hash.finish())
 }
 
 unsafe fn name(api: &Api, value: Ref) -> String {

@@ -7,16 +7,19 @@ mod agreement;
 mod alternatives;
 mod assumption;
 mod bulk_move;
+mod dead_code;
 mod evidence;
 mod explicit_source;
 mod growing_terminator;
 mod infrastructure;
 mod located;
 mod merge_kinds;
+mod moved_phi;
 mod no_result;
 mod one_pass;
 mod operation;
 mod passed_source;
+mod phi_elsewhere;
 mod phi_source;
 mod same_block;
 mod same_function;
@@ -109,10 +112,11 @@ pub trait Filter: Sync {
 }
 
 /// Every filter, in the order in which they are asked.
-pub const ALL: [&dyn Filter; 20] = [
+pub const ALL: [&dyn Filter; 23] = [
     &one_pass::OnePass,
     &same_function::SameFunction,
     &assumption::Assumption,
+    &dead_code::DeadCode,
     &infrastructure::Infrastructure,
     &evidence::NeighbourEvidence,
     &no_result::NoResult,
@@ -130,6 +134,8 @@ pub const ALL: [&dyn Filter; 20] = [
     &located::LocatedThen,
     &unreachable::Unreachable,
     &stack_slot::StackSlot,
+    &moved_phi::MovedPhi,
+    &phi_elsewhere::PhiElsewhere,
 ];
 
 /// The filters that are on.
@@ -234,6 +240,7 @@ pub(crate) mod fixture {
             candidates: vec![candidate(Rule::T)],
             moved_alone: false,
             moved_in_bulk: false,
+            dead: false,
             assumption: false,
             stack: Vec::new(),
             move_stack: Vec::new(),
