@@ -1,7 +1,7 @@
 //! The library's code and constants in huge pages, so that the children of a worker need not fault them in.
 //!
 //! A child starts without page table entries for file mappings: every run met its code again, one fault per
-//! 64 kB, which took a third of a worker's time. Anonymous memory is inherited by a fork, and in pages of
+//! 64 kB, and half of a worker's time went to the kernel. Anonymous memory is inherited by a fork, and in pages of
 //! 2 MB the entries of a whole libLLVM are sixty. What is copied is never written again, so that all
 //! processes share it. Where the kernel has no huge pages to give, everything stays as it was.
 
