@@ -82,7 +82,8 @@ impl Opcode {
     pub fn name(self) -> &'static str {
         match self.0 {
             1 => "ret",
-            2 => "br",
+            // 23 has two opcodes for it.
+            2 | 70 | 71 => "br",
             3 => "switch",
             4 => "indirectbr",
             5 => "invoke",
