@@ -19,22 +19,18 @@ pub struct Compared {
     pub new: Vec<Site>,
     /// In both, as the new version has them.
     pub both: Vec<Site>,
-    /// In the old version, and the smallest test that shows them does not run on the new one.
+    /// In one version, and no test that shows them runs on the other.
     pub unknown: Vec<Site>,
 }
 
 /// Compares the findings on two versions.
 pub fn compare(old: &Findings, new: &Findings) -> Compared {
     let mut compared = Compared::default();
-    let not_run = |site: &Site| {
-        let name = &site.example.name;
-        new.tally.not_judged.iter().any(|(test, _)| test == name)
-    };
     for site in &old.sites {
         if new.sites.iter().any(|other| same(site, other)) {
             continue;
         }
-        match not_run(site) {
+        match runs_nowhere(site, new) {
             true => compared.unknown.push(site.clone()),
             false => compared.fixed.push(site.clone()),
         }
@@ -42,10 +38,24 @@ pub fn compare(old: &Findings, new: &Findings) -> Compared {
     for site in &new.sites {
         match old.sites.iter().any(|other| same(site, other)) {
             true => compared.both.push(site.clone()),
+            false if runs_nowhere(site, old) => compared.unknown.push(site.clone()),
             false => compared.new.push(site.clone()),
         }
     }
     compared
+}
+
+/// Whether none of the tests that show a site was judged on the other version.
+fn runs_nowhere(site: &Site, other: &Findings) -> bool {
+    let not_judged: BTreeSet<&str> = other
+        .tally
+        .not_judged
+        .iter()
+        .map(|(test, _)| test.as_str())
+        .collect();
+    site.witnesses
+        .iter()
+        .all(|witness| not_judged.contains(witness.test.as_str()))
 }
 
 fn same(one: &Site, other: &Site) -> bool {
