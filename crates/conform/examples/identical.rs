@@ -1,6 +1,6 @@
 //! Is a pass's output the same with and without detours?
 //!
-//! `cargo run --release -p candor-conform --example identical -- VERSION TESTS PASSES`
+//! `cargo run --release -p candor-conform --example identical -- VERSION TESTS PASSES`, where a path may stand for the version.
 //!
 //! A pass may order by addresses, and then its output varies from process to process without any detour. So where
 //! the outputs differ, further processes without detours are asked: a test is *unstable* if those differ among
@@ -21,7 +21,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [version, directory, passes] = arguments.as_slice() else {
         return Err("give VERSION TESTS PASSES".into());
     };
-    let library = Library::find(version.parse()?)?;
+    let library = match version.parse() {
+        Ok(version) => Library::find(version)?,
+        Err(_) => Library::open(Path::new(version))?,
+    };
     let plain = Pool::start(&library, 1, Limits::default(), Loading::Plain, run_plain)?;
     let watched = Pool::start(
         &library,
