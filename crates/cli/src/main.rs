@@ -56,6 +56,8 @@ enum Command {
     Conform(commands::conform::Args),
     /// Is this machine code the source program?
     Prove(commands::prove::Args),
+    /// Give the debug information of proved functions what the proof knows
+    Repair(commands::repair::Args),
     /// What a hunt found: summary, pages, JSON, SARIF, bug reports
     Report(commands::report::Args),
     /// What is installed, what each missing piece would enable, and how to get it
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         Command::Isolate(args) => commands::isolate::run(*args),
         Command::Conform(args) => commands::conform::run(args),
         Command::Prove(args) => commands::prove::run(args),
+        Command::Repair(args) => commands::repair::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),

@@ -17,6 +17,7 @@
 //!   runs expressions on the typed values of `stack`, `caller` finds what only the caller knows. [`Image::look`]
 //!   (`sight`) does so at one stop after the other, and looks again only at globals whose bytes changed.
 //! - `describe`, `listing` and `spans` serve reports and tests; `calls` serves coverage; `unwind` serves stack walks.
+//! - [`rewrite`] changes the locations of variables in a file; it shares nothing with the rest.
 //!
 //! Malformed debug information is never a panic: in one variable it is [`Observation::IllFormed`], in a unit an
 //! [`Error`] for what needs that unit. Only this crate names gimli types.
@@ -54,6 +55,8 @@ mod describe;
 mod listing;
 mod spans;
 mod unwind;
+
+pub mod rewrite;
 
 pub use address::{Avma, Line, Svma};
 pub use elf::{Symbol, SymbolKind};

@@ -24,6 +24,7 @@ fn planted_differences_are_never_proved() {
         ..Settings::default()
     };
     let prover = Prover::new(&bench.sandbox, &bench.scratch, settings);
+    let able = Prover::new(&bench.sandbox, &bench.scratch, patient());
     for name in names {
         let source = directory.join(&name);
         let module = bench.ir(&source, &[]);
@@ -38,6 +39,14 @@ fn planted_differences_are_never_proved() {
                 "{name} with {compiler} is a false proof"
             );
         }
+        // a prover that never proves anything would pass what is above
+        let image = bench.object("gcc-12", &["-O2"], &source, "plain.o");
+        let verdict = able.prove(&image, &module, "f").unwrap();
+        assert!(
+            verdict.is_proved(),
+            "{name} without the planted difference: {:?}",
+            verdict.outcome
+        );
     }
 }
 

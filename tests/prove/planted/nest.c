@@ -5,6 +5,6 @@ void f(void) {
 #ifdef PLANTED
             if (h[i][j] == 99999) continue;
 #endif
-            g[i][j] = h[i][j];
+            g[i][j] = h[i][j] + 1;
         }
 }

@@ -11,4 +11,5 @@ mod isolate_files;
 pub mod mutate;
 pub mod prove;
 pub mod reduce;
+pub mod repair;
 pub mod report;

@@ -1,0 +1,204 @@
+//! Location lists as bytes, in the form of DWARF 5 (`.debug_loclists`) and of DWARF 4 (`.debug_loc`).
+
+use super::elf::{Added, Elf, Rela, rela_bytes};
+use super::survey::{ABSOLUTE_64, Found, Sections};
+use super::{Change, Refused, uleb};
+
+/// An address that a linker fills in: where in the section, of what, and how far in.
+struct Open {
+    at: usize,
+    symbol: u32,
+    addend: i64,
+}
+
+/// New lists at the end of their section.
+pub(super) struct Lists {
+    /// Number of the section.
+    pub(super) section: usize,
+    /// Where the list of each change begins; `None`: it has none.
+    pub(super) offsets: Vec<Option<u32>>,
+}
+
+/// Appends the lists of all changes.
+pub(super) fn append(
+    elf: &mut Elf,
+    sections: &Sections,
+    found: &Found<'_>,
+    function: &str,
+    changes: &[Change],
+) -> Result<Lists, Refused> {
+    let version = found.unit.header.version();
+    let name = if version == 5 {
+        ".debug_loclists"
+    } else {
+        ".debug_loc"
+    };
+    let mut content = sections_content(elf, sections, name)?;
+    let first = content.len();
+    let mut open: Vec<Open> = Vec::new();
+    if version == 5 {
+        content.extend([0; 4]); // the length, later
+        content.extend(5u16.to_le_bytes());
+        content.extend([8, 0]); // bytes of addresses and of segments
+        content.extend(0u32.to_le_bytes()); // no table of offsets: entries name lists by their place
+    }
+    // offsets count from the unit's base address if the function is behind it, else from the function's start
+    let base = found.unit.low_pc;
+    let near = base != 0 && base >> 32 == found.start >> 32 && base <= found.start;
+    let skip = if near { found.start - base } else { 0 };
+    let this_function = if elf.relocatable && !near {
+        Some(function_symbol(elf, function)?)
+    } else {
+        None
+    };
+    let mut offsets = Vec::new();
+    for change in changes {
+        if change.pieces.is_empty() {
+            offsets.push(None);
+            continue;
+        }
+        let offset = u32::try_from(content.len())
+            .map_err(|_| Refused::Unsupported(format!("`{name}` of more than 4 GB")))?;
+        offsets.push(Some(offset));
+        if !near {
+            match version {
+                5 => content.push(0x06),
+                _ => content.extend(u64::MAX.to_le_bytes()),
+            }
+            match this_function {
+                Some(symbol) => {
+                    open.push(Open {
+                        at: content.len(),
+                        symbol,
+                        addend: 0,
+                    });
+                    content.extend([0; 8]);
+                }
+                None => content.extend(found.start.to_le_bytes()),
+            }
+        }
+        for piece in &change.pieces {
+            let (from, to) = (piece.pc.start + skip, piece.pc.end + skip);
+            if version == 5 {
+                content.push(0x04);
+                uleb(&mut content, from);
+                uleb(&mut content, to);
+                uleb(&mut content, piece.expression.len() as u64);
+            } else {
+                content.extend(from.to_le_bytes());
+                content.extend(to.to_le_bytes());
+                let length = u16::try_from(piece.expression.len()).map_err(|_| {
+                    Refused::Unsupported("an expression of more than 64 kB".to_owned())
+                })?;
+                content.extend(length.to_le_bytes());
+            }
+            for address in &piece.addresses {
+                let symbol = place_symbol(elf, &address.of)?;
+                open.push(Open {
+                    at: content.len() + address.at,
+                    symbol,
+                    addend: address.offset,
+                });
+            }
+            content.extend(&piece.expression);
+        }
+        match version {
+            5 => content.push(0),
+            _ => content.extend([0; 16]),
+        }
+    }
+    if version == 5 {
+        let length = (content.len() - first - 4) as u32;
+        content[first..first + 4].copy_from_slice(&length.to_le_bytes());
+    }
+    let section = match elf.find(name)? {
+        Some(index) => {
+            elf.replace(index, content)?;
+            index
+        }
+        None => elf.add(
+            Added {
+                name,
+                link: 0,
+                relocates: None,
+            },
+            content,
+        )?,
+    };
+    add_relocations(elf, section, name, open)?;
+    Ok(Lists { section, offsets })
+}
+
+/// A section's unrelocated content, unpacked.
+fn sections_content(elf: &Elf, sections: &Sections, name: &str) -> Result<Vec<u8>, Refused> {
+    let Some(index) = elf.find(name)? else {
+        return Ok(Vec::new());
+    };
+    Ok(if elf.sections[index].flags & 0x800 != 0 {
+        sections.get(name).to_vec()
+    } else {
+        elf.content(index).to_vec()
+    })
+}
+
+fn function_symbol(elf: &Elf, function: &str) -> Result<u32, Refused> {
+    let (_, symbols) = elf
+        .symbols()
+        .ok_or_else(|| Refused::Unsupported("it has no symbols".to_owned()))?;
+    symbols
+        .iter()
+        .position(|symbol| symbol.name == function && symbol.is_function() && symbol.section != 0)
+        .map(|index| index as u32)
+        .ok_or_else(|| Refused::Unsupported(format!("there is no symbol `{function}`")))
+}
+
+/// The symbol of a section, or an undefined or common one of that name.
+fn place_symbol(elf: &mut Elf, name: &str) -> Result<u32, Refused> {
+    if let Some(index) = elf.find(name)? {
+        return elf.section_symbol(index);
+    }
+    let (_, symbols) = elf
+        .symbols()
+        .ok_or_else(|| Refused::Unsupported("it has no symbols".to_owned()))?;
+    symbols
+        .iter()
+        .position(|symbol| symbol.name == name)
+        .map(|index| index as u32)
+        .ok_or_else(|| Refused::Unsupported(format!("there is no section or symbol `{name}`")))
+}
+
+fn add_relocations(
+    elf: &mut Elf,
+    section: usize,
+    name: &str,
+    open: Vec<Open>,
+) -> Result<(), Refused> {
+    if open.is_empty() {
+        return Ok(());
+    }
+    let (holder, mut all) = elf.relocations(section)?;
+    all.extend(open.into_iter().map(|one| Rela {
+        offset: one.at as u64,
+        kind: ABSOLUTE_64,
+        symbol: one.symbol,
+        addend: one.addend,
+    }));
+    let bytes = rela_bytes(all);
+    match holder {
+        Some(holder) => elf.replace(holder, bytes),
+        None => {
+            let (table, _) = elf
+                .symbols()
+                .ok_or_else(|| Refused::Unsupported("it has no symbols".to_owned()))?;
+            elf.add(
+                Added {
+                    name: &format!(".rela{name}"),
+                    link: table as u32,
+                    relocates: Some(section as u32),
+                },
+                bytes,
+            )?;
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Repairs every function of a source that is proved in a file, and prints the paper's figures as a table.
+//!
+//! `cargo run --release -p candor-repair --example table -- SOURCE FILE [OUTPUT] [--ablation] [FUNCTION...]`
+use std::path::PathBuf;
+use std::time::Instant;
+
+use candor_dwarf::rewrite::Rewriter;
+use candor_prove::image::Image;
+use candor_prove::{Outcome, Prover, Settings, source_ir};
+use candor_repair::{Switches, accept, plan};
+use candor_toolchain::{Sandbox, Scratch};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let ablation = arguments.iter().any(|one| one == "--ablation");
+    arguments.retain(|one| one != "--ablation");
+    let [source, file, rest @ ..] = &arguments[..] else {
+        return Err("give SOURCE FILE [OUTPUT|-] [FUNCTION...]".into());
+    };
+    let output = rest.first().filter(|name| *name != "-").map(PathBuf::from);
+    let wanted = rest.get(1..).unwrap_or_default();
+    let sandbox = Sandbox::detect();
+    let scratch = Scratch::new()?;
+    let module = source_ir(&sandbox, &scratch, source.as_ref(), &[])?;
+    let image = Image::load(file.as_ref())?;
+    let before = std::fs::read(file)?;
+    let mut rewriter = Rewriter::new(before.clone())?;
+    let settings = Settings {
+        time: std::time::Duration::from_secs(120),
+        ..Settings::default()
+    };
+    let prover = Prover::new(&sandbox, &scratch, settings);
+    let only = |forward, reversible, backward| Switches {
+        forward,
+        reversible,
+        backward,
+        strict: false,
+    };
+    println!("function T U V O M I M% I% exact within none seconds");
+    for name in image.functions() {
+        if !module.functions.iter().any(|(known, _)| known == name)
+            || !wanted.is_empty() && !wanted.iter().any(|one| one == name)
+        {
+            continue;
+        }
+        let verdict = prover.prove(&image, &module, name)?;
+        let Outcome::Proved(proof) = &verdict.outcome else {
+            println!("{name} undecided");
+            continue;
+        };
+        let started = Instant::now();
+        let described = match rewriter.describe(name) {
+            Ok(described) => described,
+            Err(refused) => {
+                println!("{name} refused: {refused}");
+                continue;
+            }
+        };
+        let relocatable = rewriter.is_relocatable();
+        let planned = plan(
+            &image,
+            &module,
+            proof,
+            &described,
+            relocatable,
+            Switches::default(),
+        )?;
+        rewriter.apply(name, &planned.changes)?;
+        let counts = planned.counts;
+        let share = |part: usize| 100 * part / counts.instructions.max(1);
+        println!(
+            "{name} {} {} {} {} {} {} {} {} {} {} {} {:.3}",
+            counts.instructions,
+            counts.updated,
+            counts.variables,
+            counts.original,
+            counts.missing,
+            counts.constant,
+            share(counts.missing_at),
+            share(counts.constant_at),
+            counts.exact,
+            counts.within,
+            counts.none,
+            started.elapsed().as_secs_f64()
+        );
+        if ablation {
+            for (word, switches) in [
+                ("heads", only(false, false, false)),
+                ("forward", only(true, false, false)),
+                ("reversible", only(true, true, false)),
+                ("backward", only(true, true, true)),
+            ] {
+                let planned = plan(&image, &module, proof, &described, relocatable, switches)?;
+                let counts = planned.counts;
+                println!(
+                    "  ablation {name} {word} {} {} {}",
+                    counts.updated, counts.missing, counts.constant
+                );
+            }
+        }
+    }
+    let after = rewriter.into_bytes();
+    let accepted = accept(&sandbox, &scratch, &before, &after)?;
+    println!("{accepted:?}");
+    if let Some(output) = output {
+        candor_repair::write(file.as_ref(), &output, &after)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! What is said of a function's variables now against what the proof says; the new location lists and the paper's counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use candor_dwarf::rewrite::{Change, Described, Location, OldPiece, Piece, Variable};
+use candor_prove::Proof;
+use candor_prove::image::{Code, Image};
+use candor_prove::ir::Module;
+use serde::Serialize;
+
+use crate::expression::Expression;
+use crate::spread::{Precision, Switches, spread};
+
+/// The paper's counts for one function (§V-A), over instructions and the variables in scope there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Instructions (T).
+    pub instructions: usize,
+    /// Instructions at which something is new (U).
+    pub updated: usize,
+    /// Variables of which something is new (V).
+    pub variables: usize,
+    /// Instruction and variable: something was said before (O).
+    pub original: usize,
+    /// Nothing was said before, something is now (M).
+    pub missing: usize,
+    /// A constant before, an expression over the machine now (I).
+    pub constant: usize,
+    /// Instructions at which something was missing.
+    pub missing_at: usize,
+    /// Instructions at which something was wrongly constant.
+    pub constant_at: usize,
+    /// Values by precision: exact.
+    pub exact: usize,
+    /// Within the iterations that the machine does at once.
+    pub within: usize,
+    /// Instruction and variable in scope: nothing is said, before or after.
+    pub none: usize,
+}
+
+/// An expression over a range of addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// First address, from the function's start.
+    pub from: u64,
+    /// Behind the last.
+    pub to: u64,
+    /// As a person writes it.
+    pub text: String,
+    /// How precise.
+    pub precision: Precision,
+}
+
+/// A variable with what is new.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    /// Its name.
+    pub name: String,
+    /// The line of its declaration.
+    pub line: u64,
+    /// What the proof gives.
+    pub spans: Vec<Span>,
+    /// What was said before and is taken away, in words.
+    pub removed: Option<String>,
+}
+
+/// What is to be changed for one function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// The function.
+    pub function: String,
+    /// Variables with something new.
+    pub variables: Vec<Planned>,
+    /// The paper's counts.
+    pub counts: Counts,
+    /// For the rewriter.
+    #[serde(skip)]
+    pub changes: Vec<Change>,
+}
+
+/// Expression and precision by offset from the function's start.
+type Ours = BTreeMap<u64, (Expression, Precision)>;
+
+/// Plans the new locations of a function's variables; `Err`: why the proof does not belong to this file.
+pub fn plan(
+    image: &Image,
+    module: &Module,
+    proof: &Proof,
+    described: &Described,
+    relocatable: bool,
+    switches: Switches,
+) -> Result<Plan, String> {
+    let code = image.code(&proof.function)?;
+    let function = module
+        .functions
+        .iter()
+        .find(|(name, _)| *name == proof.function)
+        .and_then(|(_, parsed)| parsed.as_ref().ok())
+        .ok_or_else(|| format!("the source does not define `{}`", proof.function))?;
+    for node in &proof.nodes {
+        if !code.heads.contains(&node.at) {
+            return Err(format!(
+                "the proof of `{}` is about another build: there is no loop head at {:#x}",
+                proof.function, node.at
+            ));
+        }
+    }
+    let known = spread(&code, function, proof, switches);
+    let mut plan = Plan {
+        function: proof.function.clone(),
+        variables: Vec::new(),
+        counts: Counts {
+            instructions: code.ops.len(),
+            ..Counts::default()
+        },
+        changes: Vec::new(),
+    };
+    let mut updated: BTreeSet<u64> = BTreeSet::new();
+    let mut missing_at: BTreeSet<u64> = BTreeSet::new();
+    let mut constant_at: BTreeSet<u64> = BTreeSet::new();
+    for variable in &described.variables {
+        let Some(line) = variable.line else { continue };
+        let key = (variable.name.clone(), line as u32);
+        let ours: Ours = known
+            .iter()
+            .filter_map(|(at, facts)| Some((at - code.start, facts.get(&key)?.clone())))
+            .filter(|(at, _)| variable.scope.iter().any(|range| range.contains(at)))
+            .collect();
+        let change = merged(image, &code, variable, &ours, relocatable);
+        for at in code.ops.keys().map(|at| at - code.start) {
+            let in_scope = variable.scope.iter().any(|range| range.contains(&at));
+            let before = variable.at(at);
+            plan.counts.original += usize::from(before.is_some());
+            let Some((expression, precision)) = ours.get(&at).filter(|_| change.is_some()) else {
+                plan.counts.none += usize::from(in_scope && before.is_none());
+                continue;
+            };
+            match precision {
+                Precision::Exact => plan.counts.exact += 1,
+                Precision::Within(_) => plan.counts.within += 1,
+            }
+            updated.insert(at);
+            if before.is_none() {
+                plan.counts.missing += 1;
+                missing_at.insert(at);
+            } else if before == Some(true) && !expression.is_constant() {
+                plan.counts.constant += 1;
+                constant_at.insert(at);
+            }
+        }
+        if let Some((change, removed)) = change {
+            plan.counts.variables += 1;
+            plan.variables.push(Planned {
+                name: variable.name.clone(),
+                line,
+                spans: spans(&code, &ours)
+                    .into_iter()
+                    .map(|(pc, expression, precision)| Span {
+                        from: pc.start,
+                        to: pc.end,
+                        text: expression.show(image),
+                        precision,
+                    })
+                    .collect(),
+                removed,
+            });
+            plan.changes.push(change);
+        }
+    }
+    plan.counts.updated = updated.len();
+    plan.counts.missing_at = missing_at.len();
+    plan.counts.constant_at = constant_at.len();
+    Ok(plan)
+}
+
+/// The new list of a variable, and what of the old one goes in words; `None` if nothing is new.
+fn merged(
+    image: &Image,
+    code: &Code,
+    variable: &Variable,
+    ours: &Ours,
+    relocatable: bool,
+) -> Option<(Change, Option<String>)> {
+    if ours.is_empty() {
+        return None;
+    }
+    let varies = ours
+        .values()
+        .any(|(expression, _)| !expression.is_constant());
+    let old: Vec<&OldPiece> = match &variable.location {
+        Location::Missing | Location::Constant => Vec::new(),
+        Location::Everywhere(piece) => vec![piece],
+        Location::List(all) => all.iter().collect(),
+    };
+    // a linker's addresses cannot be copied: such a variable keeps what it has
+    if old.iter().any(|piece| !piece.movable) {
+        return None;
+    }
+    let mut removed = None;
+    if variable.location == Location::Constant {
+        if !varies {
+            return None;
+        }
+        removed = Some("a constant over the whole scope".to_owned());
+    }
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (pc, expression, _) in spans(code, ours) {
+        let (bytes, addresses) = expression.encode(image, relocatable);
+        pieces.push(Piece {
+            pc,
+            expression: bytes,
+            addresses,
+        });
+    }
+    let new: Vec<Range<u64>> = pieces.iter().map(|piece| piece.pc.clone()).collect();
+    for piece in old {
+        if piece.constant && varies {
+            removed.get_or_insert_with(|| "constants over parts of the scope".to_owned());
+            continue;
+        }
+        let everywhere = matches!(variable.location, Location::Everywhere(_));
+        let ranges = if everywhere {
+            variable.scope.clone()
+        } else {
+            vec![piece.pc.clone()]
+        };
+        for range in ranges {
+            for pc in without(range, &new) {
+                pieces.push(Piece {
+                    pc,
+                    expression: piece.expression.clone(),
+                    addresses: Vec::new(),
+                });
+            }
+        }
+    }
+    pieces.sort_by_key(|piece| piece.pc.start);
+    let change = Change {
+        entry: variable.entry,
+        pieces,
+    };
+    Some((change, removed))
+}
+
+/// Runs of instructions with the same expression.
+fn spans(code: &Code, ours: &Ours) -> Vec<(Range<u64>, Expression, Precision)> {
+    let mut all: Vec<(Range<u64>, Expression, Precision)> = Vec::new();
+    for (at, (expression, precision)) in ours {
+        let Some(op) = code.ops.get(&(at + code.start)) else {
+            continue;
+        };
+        let end = at + op.raw.len() as u64;
+        match all.last_mut() {
+            Some((range, last, rank))
+                if range.end == *at && last == expression && rank == precision =>
+            {
+                range.end = end;
+            }
+            _ => all.push((*at..end, expression.clone(), *precision)),
+        }
+    }
+    all
+}
+
+/// A range without others.
+fn without(range: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut left = vec![range];
+    for other in others {
+        left = left
+            .into_iter()
+            .flat_map(|range| {
+                [
+                    range.start..range.end.min(other.start),
+                    range.start.max(other.end)..range.end,
+                ]
+            })
+            .filter(|range| range.start < range.end)
+            .collect();
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_cut_where_others_are() {
+        assert_eq!(without(0..10, &[2..4, 4..6]), [0..2, 6..10]);
+        assert_eq!(without(3..5, &[0..9]), []);
+        assert_eq!(without(3..5, &[]), [3..5]);
+    }
+}

@@ -1,0 +1,383 @@
+//! From loop heads to the instructions around them.
+//!
+//! Forward: a relation holds behind an instruction that changes none of its registers, and is rewritten behind one whose change
+//! can be undone (`add rax, 16`). Backward the same, over such instructions only. Where ways meet, what holds on all
+//! of them holds (paper 001 §IV-B, table I). At a loop head all relations are those of the proof there: nothing
+//! is carried past one, so that no value is older than one iteration of the machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use candor_prove::image::Code;
+use candor_prove::ir::{Function, Operand};
+use candor_prove::x86::{CALLEE_SAVED, Op};
+use candor_prove::{MachineEnd, Proof};
+use iced_x86::{
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+
+use crate::expression::Expression;
+use crate::relations::solve;
+use crate::variables::{Variable, variables_at};
+
+/// Which of the paper's steps are taken (its ablation, §V-B).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switches {
+    /// Spread forward.
+    pub forward: bool,
+    /// Rewrite relations behind instructions that can be undone.
+    pub reversible: bool,
+    /// Spread backward.
+    pub backward: bool,
+    /// Only exact values.
+    pub strict: bool,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Switches {
+            forward: true,
+            reversible: true,
+            backward: true,
+            strict: false,
+        }
+    }
+}
+
+/// How near a value is to that of the source iteration which the machine is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// The value of that iteration.
+    Exact,
+    /// That of the first of so many source iterations which the machine does at once.
+    Within(usize),
+}
+
+/// Relations at one place: variable and expression, with how precise they are.
+type Facts = BTreeMap<(Variable, Expression), Precision>;
+
+/// What is known of variables, by address.
+pub(crate) type Spread = BTreeMap<u64, BTreeMap<Variable, (Expression, Precision)>>;
+
+/// How an instruction changes registers.
+enum Effect {
+    /// A 64-bit register grows by a number.
+    Grows(u8, i64),
+    /// The low half of a register grows; the upper half is cleared.
+    HalfGrows(u8, i64),
+    /// These registers change.
+    Changes(Vec<u8>),
+}
+
+/// Spreads the proof's relations over a function.
+pub(crate) fn spread(
+    code: &Code,
+    function: &Function,
+    proof: &Proof,
+    switches: Switches,
+) -> Spread {
+    let gen_facts = at_heads(function, proof);
+    let effects: BTreeMap<u64, Effect> = code
+        .reached
+        .iter()
+        .filter_map(|at| Some((*at, effect(code.ops.get(at)?))))
+        .collect();
+    let mut known: Spread = BTreeMap::new();
+    let mut put = |at: u64, facts: &Facts| {
+        let slot = known.entry(at).or_default();
+        for ((variable, expression), precision) in facts {
+            if switches.strict && *precision != Precision::Exact {
+                continue;
+            }
+            match slot.get(variable) {
+                Some((old, rank)) if (*rank, cost(old)) <= (*precision, cost(expression)) => {}
+                _ => {
+                    slot.insert(variable.clone(), (expression.clone(), *precision));
+                }
+            }
+        }
+    };
+    if !switches.forward {
+        for (at, facts) in &gen_facts {
+            put(*at, facts);
+        }
+        return known;
+    }
+    let forward = forward(code, &gen_facts, &effects, switches.reversible);
+    for (at, facts) in &forward {
+        put(*at, facts);
+    }
+    if switches.backward {
+        let backward = backward(code, &gen_facts, &effects, switches.reversible);
+        for (at, facts) in &backward {
+            let ahead: Facts = facts
+                .iter()
+                .filter(|((variable, _), _)| {
+                    !known
+                        .get(at)
+                        .is_some_and(|slot| slot.contains_key(variable))
+                })
+                .map(|(fact, precision)| (fact.clone(), *precision))
+                .collect();
+            let slot = known.entry(*at).or_default();
+            for ((variable, expression), precision) in ahead {
+                if switches.strict && precision != Precision::Exact {
+                    continue;
+                }
+                slot.entry(variable).or_insert((expression, precision));
+            }
+        }
+    }
+    known
+}
+
+fn cost(expression: &Expression) -> (usize, i64, i64) {
+    (
+        expression.registers.len() + usize::from(expression.unit.is_some()),
+        expression.divisor,
+        expression.constant.saturating_abs(),
+    )
+}
+
+/// The proof's relations at the loop heads.
+fn at_heads(function: &Function, proof: &Proof) -> BTreeMap<u64, Facts> {
+    let mut all = BTreeMap::new();
+    for node in &proof.nodes {
+        let most = proof
+            .edges
+            .iter()
+            .filter(|edge| edge.from == Some(node.at) || edge.to == MachineEnd::Head(node.at))
+            .filter(|edge| edge.from.is_some())
+            .filter_map(|edge| edge.edge.steps.last().copied())
+            .max()
+            .unwrap_or(1);
+        let precision = if most <= 1 {
+            Precision::Exact
+        } else {
+            Precision::Within(most)
+        };
+        let solved = solve(node);
+        let mut facts = Facts::new();
+        for (variable, operand) in variables_at(function, node.head) {
+            match operand {
+                Operand::Value(id) => {
+                    for expression in solved.get(&id).into_iter().flatten() {
+                        facts.insert((variable.clone(), expression.clone()), precision);
+                    }
+                }
+                Operand::Number(number) => {
+                    let expression = Expression {
+                        registers: Vec::new(),
+                        unit: None,
+                        constant: number as i64,
+                        divisor: 1,
+                        narrow: false,
+                    };
+                    facts.insert((variable, expression), precision);
+                }
+                Operand::Global(..) => {}
+            }
+        }
+        all.insert(node.at, facts);
+    }
+    all
+}
+
+fn forward(
+    code: &Code,
+    heads: &BTreeMap<u64, Facts>,
+    effects: &BTreeMap<u64, Effect>,
+    reversible: bool,
+) -> BTreeMap<u64, Facts> {
+    let mut before: BTreeMap<u64, Facts> = BTreeMap::from([(code.start, Facts::new())]);
+    before.extend(heads.iter().map(|(at, facts)| (*at, facts.clone())));
+    let mut waiting: BTreeSet<u64> = before.keys().copied().collect();
+    while let Some(at) = waiting.pop_first() {
+        let (Some(facts), Some(effect)) = (before.get(&at), effects.get(&at)) else {
+            continue;
+        };
+        let behind = passed(facts, effect, reversible, false);
+        for next in code.successors(at) {
+            if heads.contains_key(&next) {
+                continue;
+            }
+            meet(&mut before, &mut waiting, next, &behind);
+        }
+    }
+    before
+}
+
+fn backward(
+    code: &Code,
+    heads: &BTreeMap<u64, Facts>,
+    effects: &BTreeMap<u64, Effect>,
+    reversible: bool,
+) -> BTreeMap<u64, Facts> {
+    // what holds before an instruction, from what holds before all that may follow it
+    let mut before: BTreeMap<u64, Option<Facts>> =
+        code.reached.iter().map(|at| (*at, None)).collect();
+    for (at, facts) in heads {
+        before.insert(*at, Some(facts.clone()));
+    }
+    loop {
+        let mut changed = false;
+        for at in code.reached.iter().rev() {
+            if heads.contains_key(at) {
+                continue;
+            }
+            let successors = code.successors(*at);
+            let mut met: Option<Facts> = if successors.is_empty() {
+                Some(Facts::new())
+            } else {
+                None
+            };
+            for next in &successors {
+                if let Some(Some(facts)) = before.get(next) {
+                    met = Some(match met {
+                        None => facts.clone(),
+                        Some(old) => common(&old, facts),
+                    });
+                }
+            }
+            let (Some(met), Some(effect)) = (met, effects.get(at)) else {
+                continue;
+            };
+            let new = passed(&met, effect, reversible, true);
+            if before.get(at) != Some(&Some(new.clone())) {
+                before.insert(*at, Some(new));
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    before
+        .into_iter()
+        .filter_map(|(at, facts)| Some((at, facts?)))
+        .collect()
+}
+
+fn meet(before: &mut BTreeMap<u64, Facts>, waiting: &mut BTreeSet<u64>, at: u64, facts: &Facts) {
+    let new = match before.get(&at) {
+        None => facts.clone(),
+        Some(old) => common(old, facts),
+    };
+    if before.get(&at) != Some(&new) {
+        before.insert(at, new);
+        waiting.insert(at);
+    }
+}
+
+fn common(a: &Facts, b: &Facts) -> Facts {
+    a.iter()
+        .filter_map(|(fact, precision)| {
+            let other = b.get(fact)?;
+            Some((fact.clone(), (*precision).max(*other)))
+        })
+        .collect()
+}
+
+/// Relations behind an instruction from those before it, or the other way round.
+fn passed(facts: &Facts, effect: &Effect, reversible: bool, backward: bool) -> Facts {
+    let mut all = Facts::new();
+    for ((variable, expression), precision) in facts {
+        let moved = match effect {
+            Effect::Grows(register, by) if expression.reads(*register) => {
+                let by = if backward {
+                    by.checked_neg()
+                } else {
+                    Some(*by)
+                };
+                by.filter(|_| reversible)
+                    .and_then(|by| expression.grown(*register, by))
+            }
+            Effect::HalfGrows(register, by) if expression.reads(*register) => {
+                let by = if backward {
+                    by.checked_neg()
+                } else {
+                    Some(*by)
+                };
+                by.filter(|_| reversible && expression.narrow)
+                    .and_then(|by| expression.grown(*register, by))
+            }
+            Effect::Changes(registers)
+                if registers.iter().any(|register| expression.reads(*register)) =>
+            {
+                None
+            }
+            _ => Some(expression.clone()),
+        };
+        if let Some(moved) = moved {
+            all.insert((variable.clone(), moved), *precision);
+        }
+    }
+    all
+}
+
+fn effect(op: &Op) -> Effect {
+    let raw = &op.raw;
+    if matches!(
+        raw.flow_control(),
+        FlowControl::Call | FlowControl::IndirectCall
+    ) {
+        return Effect::Changes(
+            (0..16)
+                .filter(|n| !CALLEE_SAVED.contains(&(*n as usize)))
+                .collect(),
+        );
+    }
+    // a number that the linker fills in is not known here
+    let plain = op.immediate.is_none() && op.displacement.is_none() && op.table_slot.is_none();
+    if plain && let Some(effect) = growth(raw) {
+        return effect;
+    }
+    let mut changed = BTreeSet::new();
+    let mut factory = InstructionInfoFactory::new();
+    for used in factory.info(raw).used_registers() {
+        let writes = matches!(
+            used.access(),
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        );
+        if writes && let Some(number) = number(used.register()) {
+            changed.insert(number);
+        }
+    }
+    Effect::Changes(changed.into_iter().collect())
+}
+
+/// `add`, `sub`, `inc`, `dec` and `lea` of a register to itself.
+fn growth(raw: &Instruction) -> Option<Effect> {
+    if raw.op_kind(0) != OpKind::Register {
+        return None;
+    }
+    let register = raw.op0_register();
+    let own = number(register)?;
+    let by = match raw.mnemonic() {
+        Mnemonic::Add => raw.try_immediate(1).ok()? as i64,
+        Mnemonic::Sub => (raw.try_immediate(1).ok()? as i64).checked_neg()?,
+        Mnemonic::Inc => 1,
+        Mnemonic::Dec => -1,
+        Mnemonic::Lea
+            if raw.memory_base() == register
+                && raw.memory_index() == Register::None
+                && !raw.is_ip_rel_memory_operand() =>
+        {
+            raw.memory_displacement64() as i64
+        }
+        _ => return None,
+    };
+    match register.size() {
+        8 => Some(Effect::Grows(own, by)),
+        4 => Some(Effect::HalfGrows(own, i64::from(by as i32))),
+        _ => None,
+    }
+}
+
+/// The processor's number of a general register, whole or in part.
+fn number(register: Register) -> Option<u8> {
+    if !register.is_gpr() {
+        return None;
+    }
+    Some(register.full_register().number() as u8)
+}

@@ -1,0 +1,273 @@
+//! Repaired files as a user has them: gcc's and clang's, objects and programs, seen by gdb; what must not change does not.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use candor_dwarf::rewrite::{Refused, Rewriter};
+use candor_prove::image::Image;
+use candor_prove::ir::Module;
+use candor_prove::{Outcome, Proof, Prover, Settings, source_ir};
+use candor_repair::{Plan, Precision, Switches, accept, plan};
+use candor_toolchain::{Job, Limits, Sandbox, Scratch};
+
+/// Cells above the counter are 0 and cells below are 1, which tells a debugger's user where the loop really is.
+const SOURCE: &str = "\
+int a[4096], b[4096], other;
+void f(void) {
+    for (int i = 0; i < 4000; i++)
+        a[i] = b[i] + 1;
+}
+int idle(int x) { return x + other; }
+";
+const MAIN: &str = "void f(void); int main(void) { f(); return 0; }";
+
+struct Bench {
+    sandbox: Sandbox,
+    scratch: Scratch,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Bench {
+            sandbox: Sandbox::detect(),
+            scratch: Scratch::new().unwrap(),
+        }
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.scratch.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> String {
+        let job = Job::new(program, self.scratch.path()).args(arguments.iter().copied());
+        let limits = Limits {
+            memory: None,
+            ..Limits::compiler()
+        };
+        let finished = self.sandbox.run(&job, &limits).unwrap();
+        assert!(
+            finished.ending.success(),
+            "{program} {arguments:?}: {}",
+            finished.stderr_text()
+        );
+        finished.stdout_text()
+    }
+
+    fn module(&self, source: &Path) -> Module {
+        source_ir(&self.sandbox, &self.scratch, source, &[]).unwrap()
+    }
+
+    fn proof(&self, file: &Path, module: &Module) -> (Image, Box<Proof>) {
+        let image = Image::load(file).unwrap();
+        let settings = Settings {
+            time: std::time::Duration::from_secs(900),
+            ..Settings::default()
+        };
+        let prover = Prover::new(&self.sandbox, &self.scratch, settings);
+        let verdict = prover.prove(&image, module, "f").unwrap();
+        match verdict.outcome {
+            Outcome::Proved(proof) => (image, proof),
+            other => panic!("{}: {other:?}", file.display()),
+        }
+    }
+
+    /// Repairs `f` in a file; what was planned.
+    fn repair(&self, file: &Path, module: &Module, output: &Path) -> Plan {
+        let (image, proof) = self.proof(file, module);
+        let before = std::fs::read(file).unwrap();
+        let mut rewriter = Rewriter::new(before.clone()).unwrap();
+        let described = rewriter.describe("f").unwrap();
+        let relocatable = rewriter.is_relocatable();
+        let planned = plan(
+            &image,
+            module,
+            &proof,
+            &described,
+            relocatable,
+            Switches::default(),
+        )
+        .unwrap();
+        rewriter.apply("f", &planned.changes).unwrap();
+        let after = rewriter.into_bytes();
+        let accepted = accept(&self.sandbox, &self.scratch, &before, &after).unwrap();
+        assert_eq!(accepted.complaints, Some((0, 0)));
+        candor_repair::write(file, output, &after).unwrap();
+        planned
+    }
+
+    /// What gdb says at each of the first instructions of `f`: the counter, the cell below it and one far above.
+    fn counters(&self, program: &Path) -> Vec<Option<(i64, i64, i64)>> {
+        let mut script = String::from("set pagination off\nset confirm off\nbreak *f\nrun\n");
+        // an error ends a sourced script, so each question is a command of its own
+        let mut arguments: Vec<String> = vec!["-batch".into(), "-nx".into()];
+        for _ in 0..60 {
+            script.push_str("stepi\n");
+            script.push_str("python\ntry:\n  i = int(gdb.parse_and_eval('i'))\n  below = int(gdb.parse_and_eval('a[%d]' % max(i - 1, 0))) if i > 0 else 1\n  above = int(gdb.parse_and_eval('a[%d]' % (i + 64)))\n  print('COUNTER %d %d %d' % (i, below, above))\nexcept Exception:\n  print('NOTHING')\nend\n");
+        }
+        let path = self.file("script.gdb", &script);
+        arguments.push("-x".into());
+        arguments.push(path.to_str().unwrap().into());
+        arguments.push(program.to_str().unwrap().into());
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        self.run("gdb", &arguments)
+            .lines()
+            .filter_map(
+                |line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+                    ["NOTHING"] => Some(None),
+                    ["COUNTER", i, below, above] => Some(Some((
+                        i.parse().unwrap(),
+                        below.parse().unwrap(),
+                        above.parse().unwrap(),
+                    ))),
+                    _ => None,
+                },
+            )
+            .collect()
+    }
+}
+
+fn right(seen: &[Option<(i64, i64, i64)>]) -> usize {
+    seen.iter()
+        .flatten()
+        .filter(|(_, below, above)| *below == 1 && *above == 0)
+        .count()
+}
+
+#[test]
+fn gdb_sees_the_counter_of_repaired_objects_and_programs() {
+    let bench = Bench::new();
+    let source = bench.file("f.c", SOURCE);
+    let main = bench.file("main.c", MAIN);
+    let module = bench.module(&source);
+    for (compiler, flags, linked) in [
+        ("gcc-12", &["-O3", "-g", "-msse4.2"][..], false),
+        ("clang-19", &["-O3", "-g", "-msse4.2"][..], false),
+        ("clang-19", &["-O2", "-gdwarf-4"][..], false),
+        (
+            "gcc-12",
+            &["-O2", "-gdwarf-4", "-no-pie", "-fno-pie"][..],
+            true,
+        ),
+        ("gcc-12", &["-O2", "-g", "-gz"][..], true),
+    ] {
+        let file = bench
+            .scratch
+            .path()
+            .join(if linked { "app" } else { "f.o" });
+        let fixed = bench.scratch.path().join("fixed");
+        let program = bench.scratch.path().join("program");
+        let mut arguments = flags.to_vec();
+        let (source, main) = (source.to_str().unwrap(), main.to_str().unwrap());
+        if linked {
+            arguments.extend([source, main]);
+        } else {
+            arguments.extend(["-c", source]);
+        }
+        arguments.extend(["-o", file.to_str().unwrap()]);
+        bench.run(compiler, &arguments);
+        let planned = bench.repair(&file, &module, &fixed);
+        assert!(planned.counts.updated > 0, "{compiler} {flags:?}");
+        let seen = if linked {
+            bench.counters(&fixed)
+        } else {
+            let (fixed, out) = (fixed.to_str().unwrap(), program.to_str().unwrap());
+            bench.run(compiler, &["-g", fixed, main, "-o", out]);
+            bench.counters(&program)
+        };
+        let values = seen.iter().flatten().count();
+        assert!(values >= 40, "{compiler} {flags:?}: {seen:?}");
+        assert_eq!(right(&seen), values, "{compiler} {flags:?}: {seen:?}");
+        let largest = seen.iter().flatten().map(|one| one.0).max();
+        assert!(largest > Some(4), "{compiler} {flags:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn wrong_constants_go_and_what_is_exact_is_said() {
+    let bench = Bench::new();
+    let source = bench.file("f.c", SOURCE);
+    let module = bench.module(&source);
+    let file = bench.scratch.path().join("f.o");
+    let (from, to) = (source.to_str().unwrap(), file.to_str().unwrap());
+    bench.run("clang-19", &["-O3", "-g", "-c", from, "-o", to]);
+    let planned = bench.repair(&file, &module, &bench.scratch.path().join("out.o"));
+    // clang says that i is 0 for the whole loop
+    assert!(planned.counts.constant > 0, "{planned:?}");
+    assert!(planned.variables[0].removed.is_some());
+    assert!(
+        planned.variables[0]
+            .spans
+            .iter()
+            .all(|span| matches!(span.precision, Precision::Within(k) if k > 1))
+    );
+    bench.run("gcc-12", &["-O1", "-g", "-c", from, "-o", to]);
+    let planned = bench.repair(&file, &module, &bench.scratch.path().join("out.o"));
+    assert!(
+        planned.counts.exact > 0 && planned.counts.within == 0,
+        "{planned:?}"
+    );
+
+    // a proof of another build is not used
+    let other = bench.scratch.path().join("other.o");
+    bench.run(
+        "clang-19",
+        &["-O3", "-g", "-c", from, "-o", other.to_str().unwrap()],
+    );
+    let (_, proof) = bench.proof(&other, &module);
+    let image = Image::load(&file).unwrap();
+    let rewriter = Rewriter::new(std::fs::read(&file).unwrap()).unwrap();
+    let described = rewriter.describe("f").unwrap();
+    let refused = plan(
+        &image,
+        &module,
+        &proof,
+        &described,
+        true,
+        Switches::default(),
+    );
+    assert!(refused.is_err_and(|why| why.contains("another build")));
+}
+
+#[test]
+fn bad_input_is_refused_and_nothing_is_overwritten() {
+    let bench = Bench::new();
+    let source = bench.file("f.c", SOURCE);
+    let file = bench.scratch.path().join("f.o");
+    let (from, to) = (source.to_str().unwrap(), file.to_str().unwrap());
+    bench.run("gcc-12", &["-O2", "-g", "-c", from, "-o", to]);
+    let whole = std::fs::read(&file).unwrap();
+    let same = Rewriter::new(whole.clone()).unwrap();
+    assert_eq!(same.into_bytes(), whole);
+    assert!(matches!(
+        Rewriter::new(b"no ELF file at all".to_vec()),
+        Err(Refused::Foreign(_))
+    ));
+    for length in (0..whole.len()).step_by(131) {
+        if let Ok(cut) = Rewriter::new(whole[..length].to_vec()) {
+            let _ = cut.describe("f");
+        }
+    }
+    for at in (0..whole.len()).step_by(17) {
+        let mut lying = whole.clone();
+        lying[at] ^= 0xff;
+        if let Ok(lying) = Rewriter::new(lying) {
+            let _ = lying.describe("f");
+        }
+    }
+    bench.run("gcc-12", &["-O2", "-c", from, "-o", to]);
+    assert!(matches!(
+        Rewriter::new(std::fs::read(&file).unwrap()),
+        Err(Refused::NoDebugInfo(_))
+    ));
+    bench.run(
+        "gcc-12",
+        &["-O2", "-g", "-gsplit-dwarf", "-c", from, "-o", to],
+    );
+    let split = Rewriter::new(std::fs::read(&file).unwrap()).unwrap();
+    assert!(matches!(split.describe("f"), Err(Refused::Unsupported(_))));
+    let refused = candor_repair::write(&file, &file, b"");
+    assert!(refused.is_err());
+    assert!(!std::fs::read(&file).unwrap().is_empty());
+}
