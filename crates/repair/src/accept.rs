@@ -1,6 +1,7 @@
 //! Whether a repaired file may be written, and writing it.
 //!
-//! The code and everything that is loaded must be the same byte by byte, and `llvm-dwarfdump --verify` must not complain of more
+//! The code and everything that is loaded must be the same byte by byte (but for where the ELF header says that the section table
+//! is), and `llvm-dwarfdump --verify` must not complain of more
 //! than before. The file is written under a temporary name next to its place and renamed, so that there is either a
 //! whole file or none.
 
@@ -70,7 +71,15 @@ fn loaded(bytes: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let file = object::File::parse(bytes).map_err(broken)?;
     let mut all = BTreeMap::new();
     for (number, segment) in file.segments().enumerate() {
-        let data = segment.data().map_err(broken)?.to_vec();
+        let mut data = segment.data().map_err(broken)?.to_vec();
+        if segment.file_range().0 == 0 {
+            // the ELF header is loaded too, and says where the section table is and how long
+            for at in (40..48).chain(60..62) {
+                if let Some(byte) = data.get_mut(at) {
+                    *byte = 0;
+                }
+            }
+        }
         all.insert(format!("segment {number}"), data);
     }
     for section in file.sections() {

@@ -148,7 +148,14 @@ fn at_heads(function: &Function, proof: &Proof) -> BTreeMap<u64, Facts> {
             .iter()
             .filter(|edge| edge.from == Some(node.at) || edge.to == MachineEnd::Head(node.at))
             .filter(|edge| edge.from.is_some())
-            .filter_map(|edge| edge.edge.steps.last().copied())
+            .filter_map(|edge| {
+                let steps = edge.edge.steps.last().copied()?;
+                // the return itself counts as a step
+                Some(match edge.to {
+                    MachineEnd::Head(_) => steps,
+                    MachineEnd::Return(_) => steps - steps.min(1),
+                })
+            })
             .max()
             .unwrap_or(1);
         let precision = if most <= 1 {

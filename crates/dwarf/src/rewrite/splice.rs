@@ -139,7 +139,7 @@ pub(super) fn apply(elf: &mut Elf, function: &str, changes: &[Change]) -> Result
     let mut info = section_bytes(elf, &sections, ".debug_info")?;
     let unit_end = found.offset + found.unit.header.length_including_self();
     let new_offset = if found.last { found.offset } else { info.len() };
-    let hole = (!found.last).then(|| table.hole());
+    let hole = (!found.last).then(|| table.hole(found.unit.header.version()));
     let abbreviations = table.place(elf, &sections)?;
     let mut unit = encode(
         &info[found.offset..unit_end],
@@ -594,10 +594,14 @@ impl Table {
         self.declare(body)
     }
 
-    /// The code for a unit without content.
-    fn hole(&mut self) -> u64 {
+    /// The code for a unit without content. DWARF 4 has no mark for partial units in the header, and verifiers take all for whole.
+    fn hole(&mut self, version: u16) -> u64 {
         let mut body = Vec::new();
-        uleb(&mut body, u64::from(dw::DW_TAG_partial_unit.0));
+        let tag = match version {
+            5 => dw::DW_TAG_partial_unit,
+            _ => dw::DW_TAG_compile_unit,
+        };
+        uleb(&mut body, u64::from(tag.0));
         body.push(0);
         uleb(&mut body, NOTHING);
         uleb(&mut body, u64::from(DwForm(0x04).0)); // a block whose length has four bytes
