@@ -220,15 +220,15 @@ fn echelon(mut rows: Vec<Row>) -> Vec<Row> {
         let Some(normal) = scaled(&rows[done], scale) else {
             return Vec::new();
         };
-        for index in 0..rows.len() {
+        for (index, row) in rows.iter_mut().enumerate() {
             if index == done {
                 continue;
             }
-            if let Some(factor) = rows[index].get(&column).copied() {
-                let Some(reduced) = subtracted(&rows[index], &normal, factor) else {
+            if let Some(factor) = row.get(&column).copied() {
+                let Some(reduced) = subtracted(row, &normal, factor) else {
                     return Vec::new();
                 };
-                rows[index] = reduced;
+                *row = reduced;
             }
         }
         rows[done] = normal;

@@ -340,10 +340,7 @@ fn mend_expressions(
             ) {
                 continue;
             }
-            let Some(mut list) = found
-                .dwarf
-                .attr_locations(&found.unit, attr.value.clone())?
-            else {
+            let Some(mut list) = found.dwarf.attr_locations(&found.unit, attr.value)? else {
                 continue;
             };
             while let Some(one) = list.next()? {

@@ -322,12 +322,7 @@ pub(super) fn describe(
         let named = origin(&found, entry);
         let name = named
             .and_then(|entry| entry.get(dw::DW_AT_name))
-            .and_then(|attr| {
-                found
-                    .dwarf
-                    .attr_string(&found.unit, attr.value.clone())
-                    .ok()
-            })
+            .and_then(|attr| found.dwarf.attr_string(&found.unit, attr.value).ok())
             .map(|name| String::from_utf8_lossy(name.slice()).into_owned());
         let Some(name) = name else { continue };
         let line = named
@@ -384,7 +379,7 @@ fn low_pc(found: &Found<'_>, entry: &Entry<'_>) -> Option<u64> {
     let attr = entry.get(dw::DW_AT_low_pc)?;
     found
         .dwarf
-        .attr_address(&found.unit, attr.value.clone())
+        .attr_address(&found.unit, attr.value)
         .ok()
         .flatten()
 }
@@ -449,10 +444,7 @@ fn location(elf: &Elf, found: &Found<'_>, entry: &Entry<'_>) -> Result<Location,
             0..found.size,
         )?));
     }
-    let Some(mut list) = found
-        .dwarf
-        .attr_locations(&found.unit, attr.value.clone())?
-    else {
+    let Some(mut list) = found.dwarf.attr_locations(&found.unit, attr.value)? else {
         return Err(Refused::Unsupported(
             "an unusual form of location".to_owned(),
         ));
