@@ -9,7 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use candor_check::Workshop;
-use candor_store::{Campaign, Lease, Metric, Outcome, Store, Stream, Timestamp, Wish, WorkerId};
+use candor_store::{
+    Campaign, Grant, Lease, Metric, Outcome, Store, Stream, Timestamp, Wish, WorkerId,
+};
 
 use crate::Error;
 use crate::bench::{Bench, Means};
@@ -58,6 +60,7 @@ pub fn hunt(
     }
     enter(store, &settings, run, watch)?;
     let worker = store.join(&label())?;
+    let wishes = wishes(&settings, &corpus);
     let hunt = Hunt {
         store,
         worker,
@@ -73,7 +76,7 @@ pub fn hunt(
         epoch_over: AtomicBool::new(false),
         judging: AtomicUsize::new(0),
         failures: AtomicUsize::new(0),
-        next_member: AtomicUsize::new(0),
+        wishes,
         pending: Mutex::default(),
         gone: Mutex::default(),
         fatal: Mutex::default(),
@@ -135,6 +138,30 @@ pub fn stored(campaign: &Campaign) -> Result<Settings, Error> {
     })
 }
 
+/// The seeds of a campaign: the shard's files of the corpus, then the generator's.
+fn wishes(settings: &Settings, corpus: &[Member]) -> Vec<Wish> {
+    let shard = settings.shard;
+    let ours = (0..shard.count).cycle().zip(corpus);
+    let mut wishes: Vec<Wish> = ours
+        .filter(|(turn, _)| *turn == shard.index)
+        .map(|(_, member)| Wish {
+            stream: member.stream.clone(),
+            first: 0,
+            step: 1,
+            end: Some(1),
+        })
+        .collect();
+    if settings.generator == Generator::Csmith {
+        wishes.push(Wish {
+            stream: Stream(CSMITH.to_owned()),
+            first: settings.seed + shard.index,
+            step: shard.count,
+            end: settings.seeds.map(|seeds| settings.seed + seeds),
+        });
+    }
+    wishes
+}
+
 /// Who we are, for people who look at the store.
 fn label() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -162,8 +189,8 @@ struct Hunt<'a> {
     judging: AtomicUsize,
     /// Seeds in a row that failed for reasons of our own.
     failures: AtomicUsize,
-    /// The next file of the corpus to ask for.
-    next_member: AtomicUsize,
+    /// The seeds there are, in the order in which they should be judged.
+    wishes: Vec<Wish>,
     /// Leases that were put aside when an epoch ended.
     pending: Mutex<Vec<Lease>>,
     /// Compilers that stopped working, with what was met.
@@ -424,41 +451,16 @@ impl Hunt<'_> {
         }
     }
 
-    /// The next seed: what was put aside, then the corpus, then the generator's.
+    /// The next seed: what was put aside, then what the store hands out.
     fn next(&self) -> Result<Next, Error> {
         if let Some(lease) = lock(&self.pending).pop() {
             return Ok(Next::Seed(lease));
         }
-        while let Some(member) = self
-            .corpus
-            .get(self.next_member.fetch_add(1, Ordering::SeqCst))
-        {
-            let wish = Wish {
-                stream: member.stream.clone(),
-                first: 0,
-                step: 1,
-                end: Some(1),
-            };
-            if let Some(lease) = self.store.lease(self.worker, &wish)? {
-                return Ok(Next::Seed(lease));
-            }
-        }
-        if self.settings.generator == Generator::Csmith {
-            let settings = self.settings;
-            let wish = Wish {
-                stream: Stream(CSMITH.to_owned()),
-                first: settings.seed + settings.shard.index,
-                step: settings.shard.count,
-                end: settings.seeds.map(|seeds| settings.seed + seeds),
-            };
-            if let Some(lease) = self.store.lease(self.worker, &wish)? {
-                return Ok(Next::Seed(lease));
-            }
-        }
-        Ok(if self.judging.load(Ordering::SeqCst) > 0 {
-            Next::Wait
-        } else {
-            Next::Nothing
+        Ok(match self.store.grant(self.worker, &self.wishes)? {
+            Grant::Seed(lease) => Next::Seed(lease),
+            Grant::Later => Next::Wait,
+            Grant::Nothing if self.judging.load(Ordering::SeqCst) > 0 => Next::Wait,
+            Grant::Nothing => Next::Nothing,
         })
     }
 

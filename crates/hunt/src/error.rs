@@ -38,6 +38,25 @@ pub enum Error {
     /// `--resume` without anything to resume.
     #[error("there is no campaign in this store to resume; start one without --resume")]
     NothingToResume,
+    /// A part of a job array without a campaign.
+    #[error("there is no campaign in {store}; was `candor hunt --shard` ever run on it?")]
+    NoCampaign {
+        /// Where.
+        store: String,
+    },
+    /// Parts of different campaigns.
+    #[error(
+        "{other} is not of the same campaign as {first} ({differences}); nothing was merged. Merge parts that \
+         were hunted with the same settings"
+    )]
+    OtherCampaign {
+        /// The one compared with.
+        first: String,
+        /// The one that does not fit.
+        other: String,
+        /// Setting by setting.
+        differences: String,
+    },
     /// The campaign's settings cannot be read.
     #[error(
         "the settings of this store's campaign cannot be read: {reason}; was it made by another candor?"

@@ -13,6 +13,7 @@
 //! 6. `oracle/`: wrong code, crash, hang, wrong debug information; one file each. What they return is confirmed.
 //! 7. `improve`, `share`: reducing, isolating and exhibiting, with a bounded share of the time.
 //! 8. `campaign`: threads, leases, time, events. `event`, `tally`: what is told and counted.
+//! 9. [`merge`]: the stores of a job array into one.
 //!
 //! Deliberately absent: nothing here prints, and nothing but the seed decides what is tried. The clock ends a hunt and
 //! bounds its parts; it chooses nothing.
@@ -25,6 +26,7 @@ pub mod generate;
 mod improve;
 mod judge;
 mod matrix;
+mod merge;
 mod oracle;
 mod settings;
 mod share;
@@ -34,5 +36,6 @@ pub use bench::Means;
 pub use campaign::{hunt, stored};
 pub use error::Error;
 pub use event::{Event, Status};
+pub use merge::merge;
 pub use oracle::Oracle;
 pub use settings::{Generator, Run, Settings, Shard, Tested};

@@ -13,7 +13,7 @@
 //! 3. `objects`: programs, cases and exhibits as files under the hash of their content.
 //! 4. `document`: cases as JSON with the program's text kept apart, so that findings of one program share it.
 //! 5. `sqlite`: the embedded implementation (SQLite in WAL mode), [`SqliteStore`]; schema and migrations, liveness of
-//!    workers, work, findings.
+//!    workers, work, findings, and merging the stores of a job array.
 //!
 //! Deliberately absent: the store does not look into cases, culprits or exhibits, starts no process, and decides
 //! nothing by the clock (a dead worker is recognised by its file lock, which the kernel drops with the process).
@@ -27,9 +27,9 @@ mod store;
 
 pub use error::Error;
 pub use model::{
-    Campaign, Claim, Count, Event, Finding, FindingId, Group, Hash, Improvement, Lease, Metric,
-    NewFinding, Outcome, Sample, Samples, Seeds, Signature, State, Stream, Timestamp, Totals, Wish,
-    Worker, WorkerId,
+    Campaign, Claim, Count, Event, Finding, FindingId, Grant, Group, Hash, Improvement, Lease,
+    Metric, NewFinding, Outcome, Sample, Samples, Seeds, Signature, State, Stream, Timestamp,
+    Totals, Wish, Worker, WorkerId,
 };
-pub use sqlite::{SqliteStore, exists};
+pub use sqlite::{Merged, SqliteStore, exists};
 pub use store::Store;

@@ -165,6 +165,17 @@ pub struct Lease {
     pub done: u64,
 }
 
+/// The answer to a worker that asks for a seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// Judge this.
+    Seed(Lease),
+    /// None now, but others have seeds that may come back, or the store cannot be reached: ask again.
+    Later,
+    /// None, and asking again is no use.
+    Nothing,
+}
+
 /// What became of a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -69,6 +69,32 @@ impl Objects {
         }
     }
 
+    /// The names of all there are, sorted; what is not named like one is somebody else's.
+    pub(crate) fn all(&self) -> Result<Vec<Hash>, Error> {
+        let entries = |directory: &Path| -> Result<Vec<String>, Error> {
+            let failed = |source| Error::file("read", directory, source);
+            let listing = match std::fs::read_dir(directory) {
+                Ok(listing) => listing,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+                Err(error) => return Err(failed(error)),
+            };
+            let mut names = Vec::new();
+            for entry in listing {
+                let name = entry.map_err(failed)?.file_name();
+                names.extend(name.into_string().ok());
+            }
+            names.sort();
+            Ok(names)
+        };
+        let mut all = Vec::new();
+        for first in entries(&self.directory)? {
+            for rest in entries(&self.directory.join(&first))? {
+                all.extend(Hash::parse(&format!("{first}{rest}")));
+            }
+        }
+        Ok(all)
+    }
+
     fn path(&self, hash: &Hash) -> PathBuf {
         let (first, rest) = hash.as_str().split_at(2);
         self.directory.join(first).join(rest)

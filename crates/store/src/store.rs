@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use crate::{
-    Campaign, Claim, Count, Error, Event, Finding, FindingId, Group, Hash, Improvement, Lease,
-    NewFinding, Outcome, Samples, Seeds, Signature, State, Totals, Wish, Worker, WorkerId,
+    Campaign, Claim, Count, Error, Event, Finding, FindingId, Grant, Group, Hash, Improvement,
+    Lease, NewFinding, Outcome, Samples, Seeds, Signature, State, Totals, Wish, Worker, WorkerId,
 };
 
 /// Where a campaign lives. Object-safe, shared between threads.
@@ -37,8 +37,9 @@ pub trait Store: Send + Sync {
 
     // -- seeds --
 
-    /// The next seed: first those whose worker died, then the lowest that nobody had. `None`: none is left.
-    fn lease(&self, worker: WorkerId, wish: &Wish) -> Result<Option<Lease>, Error>;
+    /// A seed of one of `wishes`, earlier wishes first; of each, first those whose worker died, then the lowest that
+    /// nobody had.
+    fn grant(&self, worker: WorkerId, wishes: &[Wish]) -> Result<Grant, Error>;
 
     /// The first `done` programs of the seed are judged; counts what that took. Whoever has the lease next begins
     /// behind them. Doing it twice counts once.

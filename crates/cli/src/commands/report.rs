@@ -21,7 +21,8 @@ Examples:
   candor report --html report --open       pages, in the browser
   candor report --serve                    the same pages, live, on 127.0.0.1
   candor report --tracker gcc 3fa9         the text for GCC's Bugzilla of the finding 3fa9...
-  candor report --sarif findings.sarif     for code hosts and IDEs";
+  candor report --sarif findings.sarif     for code hosts and IDEs
+  candor report --merge shard1 shard2 shard3 --store all    parts of a job array, as one";
 
 /// Arguments of `candor report`.
 #[derive(Debug, clap::Args)]
@@ -30,6 +31,10 @@ pub struct Args {
     /// Where the hunt keeps its findings
     #[arg(long, value_name = "DIR", default_value = "candor-hunt")]
     store: PathBuf,
+
+    /// Merge the stores of a job array (`candor hunt --shard`) into --store first
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    merge: Vec<PathBuf>,
 
     /// Write pages into DIR: they open from disk and need no network
     #[arg(long, value_name = "DIR", group = "form")]
@@ -58,24 +63,21 @@ pub struct Args {
 
 /// Reads the store and shows it in the form that was asked for.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    if !candor_store::exists(&args.store) {
-        bail!(
-            "there is no store at {}; `candor hunt` makes one, --store DIR names another",
-            args.store.display()
-        );
+    if !args.merge.is_empty() {
+        merge(&args)?;
     }
-    let store = SqliteStore::open(&args.store)?;
+    let store = open(&args)?;
     if let Some(address) = args.serve {
         return live(store, address, args.open);
     }
-    let site = Site::read(&store, false)?;
+    let site = Site::read(&*store, false)?;
     if let Some(words) = &args.tracker {
-        return print_tracker(&store, &site.overview, words);
+        return print_tracker(&*store, &site.overview, words);
     }
     if args.json {
         println!("{}", serde_json::to_string_pretty(&site.json()?)?);
     } else if let Some(file) = &args.sarif {
-        let dossiers = Dossier::read_all(&store, &site.overview)?;
+        let dossiers = Dossier::read_all(&*store, &site.overview)?;
         let log = serde_json::to_string_pretty(&sarif(&site.overview, &dossiers))? + "\n";
         if file == Path::new("-") {
             print!("{log}");
@@ -102,6 +104,42 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(outcome(&site.overview))
 }
 
+/// The store, which must be there.
+fn open(args: &Args) -> anyhow::Result<Arc<dyn Store>> {
+    if !candor_store::exists(&args.store) {
+        bail!(
+            "there is no store at {}; `candor hunt` makes one, --store DIR names another",
+            args.store.display()
+        );
+    }
+    Ok(Arc::new(SqliteStore::open(&args.store)?))
+}
+
+/// Merges the parts into the store; all of them are opened before anything is written.
+fn merge(args: &Args) -> anyhow::Result<()> {
+    let parts = args
+        .merge
+        .iter()
+        .map(|part| SqliteStore::open(part))
+        .collect::<Result<Vec<_>, _>>()?;
+    let whole = SqliteStore::create(&args.store)?;
+    let merged = candor_hunt::merge(&whole, &parts, &|event| {
+        if let candor_hunt::Event::Notice { text } = event {
+            eprintln!("candor: {text}");
+        }
+    })?;
+    for (part, new) in args.merge.iter().zip(merged) {
+        eprintln!(
+            "merged {}: {} seeds, {} findings, {} signatures that were new",
+            part.display(),
+            new.seeds,
+            new.findings,
+            new.signatures
+        );
+    }
+    Ok(())
+}
+
 fn outcome(overview: &Overview) -> Outcome {
     if overview.findings.is_empty() {
         Outcome::Nothing
@@ -111,7 +149,7 @@ fn outcome(overview: &Overview) -> Outcome {
 }
 
 fn print_tracker(
-    store: &SqliteStore,
+    store: &dyn Store,
     overview: &Overview,
     words: &[String],
 ) -> anyhow::Result<Outcome> {
@@ -145,7 +183,7 @@ fn print_tracker(
     Ok(Outcome::Found)
 }
 
-fn live(store: SqliteStore, address: Option<SocketAddr>, show: bool) -> anyhow::Result<Outcome> {
+fn live(store: Arc<dyn Store>, address: Option<SocketAddr>, show: bool) -> anyhow::Result<Outcome> {
     let mut options = ServeOptions::default();
     if let Some(address) = address {
         options.address = address;
@@ -153,7 +191,6 @@ fn live(store: SqliteStore, address: Option<SocketAddr>, show: bool) -> anyhow::
     // the sandbox runs nothing here; it is what Ctrl-C is told to
     let sandbox = Sandbox::detect();
     interrupt::install(&sandbox);
-    let store: Arc<dyn Store> = Arc::new(store);
     let mut trouble = None;
     let ready = |address: SocketAddr| {
         let url = format!("http://{address}/");

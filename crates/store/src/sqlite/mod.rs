@@ -6,10 +6,11 @@
 
 mod findings;
 mod liveness;
+mod merge;
 mod schema;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,11 +22,12 @@ use serde_json::Value;
 
 use crate::objects::Objects;
 use crate::{
-    Campaign, Claim, Count, Error, Event, Finding, FindingId, Group, Hash, Improvement, Lease,
-    NewFinding, Outcome, Samples, Seeds, Signature, State, Store, Timestamp, Totals, Wish, Worker,
-    WorkerId, document,
+    Campaign, Claim, Count, Error, Event, Finding, FindingId, Grant, Group, Hash, Improvement,
+    Lease, NewFinding, Outcome, Samples, Seeds, Signature, State, Store, Timestamp, Totals, Wish,
+    Worker, WorkerId, document,
 };
 use liveness::Locks;
+pub use merge::Merged;
 
 /// The database's name in the store's directory.
 pub(crate) const FILE: &str = "candor.db";
@@ -47,6 +49,8 @@ pub struct SqliteStore {
     locks: Locks,
     /// Per sequence: below this number none is free, so the search for the next begins here.
     cursors: Mutex<BTreeMap<(String, u64, u64), u64>>,
+    /// Sequences of a single seed (files of a corpus) that are finished: nobody need look at them again.
+    finished: Mutex<BTreeSet<String>>,
 }
 
 impl SqliteStore {
@@ -95,6 +99,7 @@ impl SqliteStore {
             objects: Objects::new(directory),
             locks: Locks::new(directory),
             cursors: Mutex::default(),
+            finished: Mutex::default(),
         })
     }
 
@@ -238,8 +243,13 @@ impl Store for SqliteStore {
         self.all_workers()
     }
 
-    fn lease(&self, worker: WorkerId, wish: &Wish) -> Result<Option<Lease>, Error> {
-        self.lease_seed(worker, wish)
+    fn grant(&self, worker: WorkerId, wishes: &[Wish]) -> Result<Grant, Error> {
+        for wish in wishes {
+            if let Some(lease) = self.lease(worker, wish)? {
+                return Ok(Grant::Seed(lease));
+            }
+        }
+        Ok(Grant::Nothing)
     }
 
     fn advance(&self, lease: &Lease, done: u64, counts: &[Count]) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use crate::Error;
 const APPLICATION: i64 = 0x636e_6472;
 
 /// Step n makes version n of version n - 1.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     // 1: campaign, workers, seeds, counters, findings.
     "CREATE TABLE campaign (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -91,6 +91,20 @@ const STEPS: [&str; 2] = [
         number INTEGER NOT NULL
     ) STRICT;
     INSERT INTO revision (id, number) VALUES (1, 0);",
+    // 3: merging. The name tells copies of one store from two stores; it decides nothing else.
+    "CREATE TABLE identity (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        name TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO identity (id, name) VALUES (1, lower(hex(randomblob(16))));
+    CREATE TABLE merged_samples (
+        source TEXT NOT NULL,
+        time INTEGER NOT NULL,
+        metric TEXT NOT NULL,
+        compiler TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (source, time, metric, compiler)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 /// Refuses what is not ours or damaged, and brings what is old up to date, without changing anything before it is sure.

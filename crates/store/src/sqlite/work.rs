@@ -20,7 +20,8 @@ const OLD_INTERVAL_S: i64 = 600;
 const OLD_S: i64 = 86_400;
 
 impl SqliteStore {
-    pub(super) fn lease_seed(&self, worker: WorkerId, wish: &Wish) -> Result<Option<Lease>, Error> {
+    /// The next seed of `wish`: first those whose worker died, then the lowest that nobody had.
+    pub fn lease(&self, worker: WorkerId, wish: &Wish) -> Result<Option<Lease>, Error> {
         let number = |number: u64| {
             i64::try_from(number).map_err(|_| Error::Unstorable {
                 what: "a seed",
@@ -43,7 +44,7 @@ impl SqliteStore {
             end,
         };
         // Corpora are sequences of one each; a long one that is done should not cost a write per file.
-        if end == first.saturating_add(1) && self.is_done(range.stream, first)? {
+        if end == first.saturating_add(1) && self.is_taken(range.stream, first)? {
             return Ok(None);
         }
         let leased = self.write(|transaction| {
@@ -88,13 +89,28 @@ impl SqliteStore {
         }))
     }
 
-    fn is_done(&self, stream: &str, number: i64) -> Result<bool, Error> {
-        self.read(|connection| {
+    /// Whether the only seed of a sequence is finished, or somebody who lives has it.
+    fn is_taken(&self, stream: &str, number: i64) -> Result<bool, Error> {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        if finished.contains(stream) {
+            return Ok(true);
+        }
+        let state: Option<(String, bool)> = self.read(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT 1 FROM seeds WHERE stream = ? AND number = ? AND state <> 'leased'",
+                    "SELECT state, alive FROM seeds JOIN workers ON workers.id = seeds.worker
+                     WHERE stream = ? AND number = ?",
                 )?
-                .exists((stream, number))
+                .query_row((stream, number), |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()
+        })?;
+        Ok(match state {
+            None => false,
+            Some((state, alive)) if state == "leased" => alive,
+            Some(_) => {
+                finished.insert(stream.to_owned());
+                true
+            }
         })
     }
 
@@ -168,7 +184,8 @@ impl SqliteStore {
     pub(super) fn all_samples(&self) -> Result<Samples, Error> {
         self.read(|connection| {
             let span: i64 = connection.query_row(
-                "SELECT coalesce(max(time) - min(time), 0) FROM samples",
+                "SELECT coalesce(max(time) - min(time), 0)
+                 FROM (SELECT time FROM samples UNION ALL SELECT time FROM merged_samples)",
                 [],
                 |row| row.get(0),
             )?;
@@ -181,7 +198,9 @@ impl SqliteStore {
             };
             let samples = connection
                 .prepare_cached(
-                    "SELECT time / ?1 * ?1 AS begin, metric, compiler, sum(count) FROM samples
+                    "SELECT time / ?1 * ?1 AS begin, metric, compiler, sum(count) FROM (
+                        SELECT time, metric, compiler, count FROM samples
+                        UNION ALL SELECT time, metric, compiler, count FROM merged_samples)
                      GROUP BY begin, metric, compiler ORDER BY begin, metric, compiler",
                 )?
                 .query_map([interval], |row| {
