@@ -93,7 +93,10 @@ fn remarks(all: &[(String, Campaign, Settings)]) -> Vec<String> {
     let mut remarks = Vec::new();
     let counts: BTreeSet<u64> = all.iter().map(|(_, _, s)| s.shard.count).collect();
     // A whole (an earlier merge) says nothing about which parts are in it.
-    if let [count @ 2..] = counts.iter().copied().collect::<Vec<_>>()[..] {
+    if let Some(&count) = counts.first()
+        && counts.len() == 1
+        && count > 1
+    {
         let present: BTreeSet<u64> = all.iter().map(|(_, _, s)| s.shard.index).collect();
         let missing = (0..count).filter(|index| !present.contains(index));
         let missing: Vec<String> = missing.map(|i| format!("{}/{count}", i + 1)).collect();
