@@ -102,10 +102,10 @@ fn remarks(all: &[(String, Campaign, Settings)]) -> Vec<String> {
         let missing: Vec<String> = missing.map(|i| format!("{}/{count}", i + 1)).collect();
         match &missing[..] {
             [] => {}
-            [few @ ..] if few.len() <= 8 => {
+            few if few.len() <= 8 => {
                 remarks.push(format!("not among these parts: {}", few.join(", ")));
             }
-            [many @ ..] => remarks.push(format!("{} of {count} parts are not here", many.len())),
+            many => remarks.push(format!("{} of {count} parts are not here", many.len())),
         }
     }
     if all
