@@ -13,7 +13,7 @@
 //! 6. `oracle/`: wrong code, crash, hang, wrong debug information; one file each. What they return is confirmed.
 //! 7. `improve`, `share`: reducing, isolating and exhibiting, with a bounded share of the time.
 //! 8. `campaign`: threads, leases, time, events. `event`, `tally`: what is told and counted.
-//! 9. [`merge`]: the stores of a job array into one.
+//! 9. [`mod@merge`]: the stores of a job array into one.
 //!
 //! Deliberately absent: nothing here prints, and nothing but the seed decides what is tried. The clock ends a hunt and
 //! bounds its parts; it chooses nothing.

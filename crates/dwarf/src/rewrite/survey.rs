@@ -35,7 +35,6 @@ impl Sections {
             let found = file
                 .section_by_index(object::SectionIndex(index))
                 .map_err(|error| Refused::Damaged(error.to_string()))?;
-            debug_assert_eq!(found.name().ok(), Some(&*section.name));
             let mut data = found
                 .uncompressed_data()
                 .map_err(|error| Refused::Damaged(error.to_string()))?
