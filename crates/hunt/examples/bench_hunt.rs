@@ -138,10 +138,14 @@ fn main() -> Result<(), Failure> {
             wall: begun.elapsed().as_secs_f64(),
             cpu: cpu()? - cpu_before,
         };
+        let judged = judged.into_inner()?;
+        if judged.is_empty() {
+            println!("round {round}: every seed was rejected, nothing to compare");
+            continue;
+        }
         hunted.add(hunt_cost);
 
         let folder = scratch.job()?;
-        let judged = judged.into_inner()?;
         write_programs(&sandbox, &scratch, &clang, &judged, folder.path())?;
         let bare_cost = bare_loop(folder.path(), &compilers, &settings.levels, jobs)?;
         bare.add(bare_cost);
