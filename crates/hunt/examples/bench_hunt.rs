@@ -227,7 +227,7 @@ fn bare_loop(
         }
     }
     let script = format!(
-        "out=$(mktemp {}/XXXXXX) && $0 -w $1 -I{} $2 -o $out && timeout 10 $out > $out.txt; rm -f $out $out.txt",
+        "out=$(mktemp -p {}) && $0 -w $1 -I{} $2 -o $out && timeout 10 $out > $out.txt; rm -f $out $out.txt",
         folder.display(),
         include.display()
     );

@@ -33,7 +33,7 @@ pub(super) fn append(
     } else {
         ".debug_loc"
     };
-    let mut content = sections_content(elf, sections, name)?;
+    let mut content = sections.own_bytes(elf, name)?;
     let first = content.len();
     let mut open: Vec<Open> = Vec::new();
     if version == 5 {
@@ -127,18 +127,6 @@ pub(super) fn append(
     };
     add_relocations(elf, section, name, open)?;
     Ok(Lists { section, offsets })
-}
-
-/// A section's unrelocated content, unpacked.
-fn sections_content(elf: &Elf, sections: &Sections, name: &str) -> Result<Vec<u8>, Refused> {
-    let Some(index) = elf.find(name)? else {
-        return Ok(Vec::new());
-    };
-    Ok(if elf.sections[index].flags & 0x800 != 0 {
-        sections.get(name).to_vec()
-    } else {
-        elf.content(index).to_vec()
-    })
 }
 
 fn function_symbol(elf: &Elf, function: &str) -> Result<u32, Refused> {

@@ -136,7 +136,7 @@ pub(super) fn apply(elf: &mut Elf, function: &str, changes: &[Change]) -> Result
         })
         .collect();
     let layout = Layout { edits };
-    let mut info = section_bytes(elf, &sections, ".debug_info")?;
+    let mut info = sections.own_bytes(elf, ".debug_info")?;
     let unit_end = found.offset + found.unit.header.length_including_self();
     let new_offset = if found.last { found.offset } else { info.len() };
     let hole = (!found.last).then(|| table.hole(found.unit.header.version()));
@@ -187,18 +187,6 @@ pub(super) fn apply(elf: &mut Elf, function: &str, changes: &[Change]) -> Result
         )?;
     }
     Ok(())
-}
-
-/// A section's own bytes, unpacked but not relocated.
-fn section_bytes(elf: &Elf, sections: &Sections, name: &str) -> Result<Vec<u8>, Refused> {
-    let Some(index) = elf.find(name)? else {
-        return Ok(Vec::new());
-    };
-    Ok(if elf.sections[index].flags & 0x800 != 0 {
-        sections.get(name).to_vec()
-    } else {
-        elf.content(index).to_vec()
-    })
 }
 
 /// The unit's bytes with changed entries and references.
@@ -386,7 +374,7 @@ fn mend_tables(
         let Some(index) = elf.find(name)? else {
             continue;
         };
-        let mut content = section_bytes(elf, sections, name)?;
+        let mut content = sections.own_bytes(elf, name)?;
         let cut = || Refused::Damaged(format!("`{name}` is cut off"));
         let mut at = 0;
         while at < content.len() {

@@ -79,6 +79,18 @@ impl Sections {
         Ok(Sections { all })
     }
 
+    /// A section's own bytes, unpacked but not relocated.
+    pub(super) fn own_bytes(&self, elf: &Elf, name: &str) -> Result<Vec<u8>, Refused> {
+        let Some(index) = elf.find(name)? else {
+            return Ok(Vec::new());
+        };
+        Ok(if elf.sections[index].flags & 0x800 != 0 {
+            self.get(name).to_vec()
+        } else {
+            elf.content(index).to_vec()
+        })
+    }
+
     pub(super) fn get(&self, name: &str) -> &[u8] {
         self.all.get(name).map_or(&[], Vec::as_slice)
     }
