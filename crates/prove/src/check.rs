@@ -104,6 +104,23 @@ impl Product<'_> {
         match path.end {
             MachineEnd::Return(_) => self.check_return(&path, reached),
             MachineEnd::Head(at) => self.check_claims(at, &path, reached, dropped),
+        }?;
+        self.note_stores(from, &path, reached);
+        Ok(())
+    }
+
+    /// Which source steps the machine's stores realise: those that store the same cells.
+    fn note_stores(&mut self, from: From, path: &MachinePath, reached: &Reached) {
+        for (cell, at) in &path.memory.trail {
+            let realised = self.stores.entry((from, *at)).or_default();
+            let mut found = false;
+            for (address, step) in &reached.memory.trail {
+                if address == cell {
+                    found = true;
+                    realised.steps.insert(*step);
+                }
+            }
+            realised.complete &= found;
         }
     }
 

@@ -212,10 +212,11 @@ impl Product<'_> {
         }];
         let mut arrived = Vec::new();
         let most = steps.last().copied().unwrap_or(0);
-        for _ in 1..=most {
+        for step in 1..=most {
             let mut next = Vec::new();
-            for reached in frontier {
+            for mut reached in frontier {
                 self.pause()?;
+                reached.memory.writer = step as u64;
                 let Some(block) = reached.block else { continue };
                 self.t.enter(reached.context.clone());
                 let paths = source_region(

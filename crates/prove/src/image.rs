@@ -90,6 +90,8 @@ pub struct Image {
     imports: BTreeMap<u64, String>,
     /// Whether addresses are numbers.
     pub fixed: bool,
+    /// Whether it is an object that is not linked yet.
+    pub relocatable: bool,
 }
 
 const PC32: u32 = 2;
@@ -132,6 +134,7 @@ impl Image {
             targets: Vec::new(),
             imports: BTreeMap::new(),
             fixed: false,
+            relocatable: file.kind() == ObjectKind::Relocatable,
         };
         let relocatable = match file.kind() {
             ObjectKind::Relocatable => true,

@@ -11,7 +11,7 @@
 //! 2. `image`: the ELF file, a function's code and control flow; `x86`: what instructions do. `ir`: the source as LLVM IR.
 //! 3. `memory`, `guard`, `region`: symbolic execution from one loop head to the next.
 //! 4. `trace`: both programs run on inputs; `correlate`: which loop heads belong together; `fit`, `infer`, `propose`:
-//!    invariants worth trying. All of this is guessing.
+//!    invariants worth trying. All of this is guessing. `native`: a difference that was found, on the processor itself.
 //! 5. `invariant`, `product`, `follow`, `check`: the claims and the checker, on which a proof rests. `prove`: the search, `certificate`: a proof
 //!    as a file whose checking can be repeated, `verdict`: what is told.
 
@@ -28,6 +28,7 @@ mod infer;
 mod invariant;
 pub mod ir;
 mod memory;
+mod native;
 mod product;
 mod propose;
 mod prove;
@@ -41,9 +42,9 @@ pub mod x86;
 pub use certificate::{Certificate, Entry};
 pub use error::Error;
 pub use invariant::{Column, Definition, Hypothesis, Invariant, Node};
-pub use product::Edge;
+pub use product::{Edge, Realised};
 pub use prove::{Prover, Settings, source_ir};
 pub use region::MachineEnd;
 pub use solver::SolverSettings;
-pub use trace::{Difference, Input, Mood};
-pub use verdict::{Claims, Outcome, Proof, ProofEdge, Verdict};
+pub use trace::{Difference, Differs, Input, Mood, Native};
+pub use verdict::{Claims, Outcome, Proof, ProofEdge, ProofStore, Verdict};

@@ -73,6 +73,10 @@ pub struct SymMemory {
     pub guard: Bool,
     /// Whether that condition depends on data, so that paths with and without it are joined.
     pub conditional: bool,
+    /// Who stores now: the machine's instruction, or the number of the source step.
+    pub writer: u64,
+    /// Which cells were stored by whom. Not part of the memory: told with a proof, no proof rests on it.
+    pub trail: Vec<(Bv, u64)>,
 }
 
 impl Default for SymMemory {
@@ -85,6 +89,8 @@ impl Default for SymMemory {
             obligations: Vec::new(),
             guard: TRUE,
             conditional: false,
+            writer: 0,
+            trail: Vec::new(),
         }
     }
 }
@@ -282,6 +288,7 @@ impl World<'_> {
             memory.touch(cell);
             let part = t.extract(value, index as u8 * bits, bits);
             memory.stores.push((cell, part));
+            memory.trail.push((cell, memory.writer));
         }
         Ok(())
     }
@@ -542,6 +549,8 @@ pub fn merge(
         obligations: Vec::new(),
         guard: TRUE,
         conditional: false,
+        writer: 0,
+        trail: Vec::new(),
     };
     let mut addresses: Vec<Bv> = Vec::new();
     for memory in memories {
@@ -558,6 +567,11 @@ pub fn merge(
         for touch in &memory.touches {
             if !merged.touches.contains(touch) {
                 merged.touches.push(*touch);
+            }
+        }
+        for entry in &memory.trail {
+            if !merged.trail.contains(entry) {
+                merged.trail.push(*entry);
             }
         }
     }

@@ -67,6 +67,24 @@ pub struct Edge {
     pub pins: Vec<(ValueId, i64)>,
 }
 
+/// The source steps that a machine store realises on the edges from one start.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Realised {
+    /// Counted from the start, the first is 1. Several for a store of several lanes, or of several paths.
+    pub steps: BTreeSet<u64>,
+    /// Whether a source step was found for every cell it stores.
+    pub complete: bool,
+}
+
+impl Default for Realised {
+    fn default() -> Self {
+        Realised {
+            steps: BTreeSet::new(),
+            complete: true,
+        }
+    }
+}
+
 /// The product program with its claims.
 pub struct Product<'a> {
     /// Terms, with the solver.
@@ -85,6 +103,8 @@ pub struct Product<'a> {
     pub nodes: BTreeMap<u64, Node>,
     /// Edges that traces showed.
     pub edges: BTreeMap<(From, MachineEnd), Edge>,
+    /// What the machine's stores realise, by start and address; filled by checking.
+    pub stores: BTreeMap<(From, u64), Realised>,
     /// Split integer parameters by their residue modulo this power of two, where an edge needs it.
     pub modulus: Option<u64>,
     /// When to stop.

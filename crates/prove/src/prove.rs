@@ -118,11 +118,13 @@ pub fn source_ir(
     if !finished.ending.success() {
         return Err(refuse(&opt, finished.stderr_text()));
     }
-    Ok(crate::ir::parse(&finished.stdout_text()))
+    let mut module = crate::ir::parse(&finished.stdout_text());
+    module.origin = Some((path, flags.to_vec()));
+    Ok(module)
 }
 
 /// The newest clang with an opt of its version.
-fn find_clang() -> Result<(String, String), Error> {
+pub(crate) fn find_clang() -> Result<(String, String), Error> {
     use candor_toolchain::sandbox::find_on_path;
     for version in (14..=22).rev() {
         let (clang, opt) = (format!("clang-{version}"), format!("opt-{version}"));
@@ -216,6 +218,16 @@ impl<'a> Task<'a> {
         })
     }
 
+    /// Bytes of the numbers that initial memory consists of in traced runs.
+    pub fn element(&self) -> u8 {
+        let (least, most) = self.function.access;
+        if least == most {
+            most.min(8).max(self.grain)
+        } else {
+            self.grain.max(1)
+        }
+    }
+
     /// The product without nodes.
     pub fn product<'b>(
         &'b self,
@@ -256,6 +268,7 @@ impl<'a> Task<'a> {
             saved: &self.saved,
             nodes: BTreeMap::new(),
             edges: BTreeMap::new(),
+            stores: BTreeMap::new(),
             modulus: modulus(&self.code, self.function),
             deadline,
             interrupted,
@@ -358,6 +371,9 @@ impl<'a> Prover<'a> {
         verdict.line = task.function.line;
         let mut statistics = Statistics::default();
         verdict.outcome = self.search(&task, started, &mut statistics)?;
+        if let Outcome::Different(difference) = verdict.outcome {
+            verdict.outcome = self.confirm(&task, module, difference)?;
+        }
         verdict.seconds = started.elapsed().as_secs_f64();
         verdict.queries = statistics.queries;
         verdict.cached = statistics.cached;
@@ -496,19 +512,13 @@ impl<'a> Prover<'a> {
             if self.sandbox.interrupted() {
                 return Err("interrupted".to_owned());
             }
-            let element = task.function.access.1.min(8).max(task.grain);
-            let element = if task.function.access.0 == task.function.access.1 {
-                element
-            } else {
-                task.grain.max(1)
-            };
             let traced = trace(
                 task.image,
                 &task.code,
                 task.function,
                 &task.calls,
                 &input,
-                element,
+                task.element(),
             )
             .map_err(|unsupported| format!("not supported: {}", unsupported.0))?;
             match traced {
@@ -712,6 +722,7 @@ pub(crate) fn check_all(
     dropped: &mut Vec<Dropped>,
 ) -> Result<Option<Fail>, Fail> {
     let mut failure = None;
+    product.stores.clear();
     let starts: Vec<From> = std::iter::once(None)
         .chain(product.nodes.keys().map(|at| Some(*at)))
         .collect();

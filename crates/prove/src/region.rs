@@ -150,6 +150,7 @@ fn machine_paths(
                 let Some(op) = code.ops.get(&at) else {
                     return Err(Unsupported(format!("the jump to {at:#x}")));
                 };
+                memory.writer = at;
                 let mut view = MachineView {
                     world,
                     memory: &mut memory,
@@ -405,6 +406,7 @@ fn source_paths(
     let mut heads: BTreeMap<BlockId, Vec<Arriving>> = BTreeMap::new();
     let mut returns: Vec<(Guard, Option<Bv>, SymMemory)> = Vec::new();
     let mut now = Some((start, Guard::always(), memory.clone()));
+    let writer = memory.writer;
     loop {
         let (block, guard, mut memory) = match now.take() {
             Some(first) => first,
@@ -419,6 +421,7 @@ fn source_paths(
         enter_guard(t, &base, &guard);
         memory.guard = guard.condition(t);
         memory.conditional = guard.reads_memory(t);
+        memory.writer = writer;
         let mut view = SourceView {
             world,
             memory: &mut memory,

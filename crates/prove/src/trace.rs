@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::domain::{Concrete, Domain as _, Side};
+use crate::domain::{Concrete, Side};
 use crate::image::{Code, Image};
 use crate::ir::{BlockId, Env, Flow, Function, SourceMemory, Val, ValueId};
 use crate::region::MachineEnd;
-use crate::term::mask;
+use crate::term::{mask, signed};
 use crate::x86::{
     ARGUMENTS, CALLEE_SAVED, Cpu, Flags, LANES, Memory, Next, Place, RAX, RSP, State, Unsupported,
 };
@@ -97,8 +97,40 @@ pub struct Run {
 pub struct Difference {
     /// The input.
     pub input: Input,
+    /// What kind of thing differs.
+    pub kind: Differs,
     /// What differs, in words.
     pub what: String,
+    /// What the processor says.
+    pub native: Native,
+}
+
+/// What kind of thing differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Differs {
+    /// The returned value.
+    Result,
+    /// The content of memory.
+    Memory,
+    /// The calls made.
+    Calls,
+    /// A register that the caller relies on.
+    Register,
+    /// The machine code traps.
+    Trap,
+    /// The machine code does not return.
+    Endless,
+}
+
+/// A difference, tried on the processor itself.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "verdict", content = "detail")]
+pub enum Native {
+    /// Both programs were run, and this differs.
+    Confirmed(String),
+    /// They were not, or that could not show it, and this is why.
+    NotShown(String),
 }
 
 /// How a traced run ended.
@@ -375,22 +407,26 @@ pub fn trace(
         &mut machine_memory,
         input,
     )?;
-    let difference = |what: String| {
+    let difference = |kind: Differs, what: String| {
         if undefined {
             return Traced::Useless("the input makes the source's behaviour undefined".to_owned());
         }
         Traced::Different(Difference {
             input: input.clone(),
+            kind,
             what,
+            native: Native::NotShown("not tried".to_owned()),
         })
     };
     if d.violated == Some(Side::Machine) {
         return Ok(difference(
+            Differs::Trap,
             "the machine code traps: a division by zero or a misaligned vector access".to_owned(),
         ));
     }
     let Some(machine) = ended else {
         return Ok(difference(
+            Differs::Endless,
             "the source returns, the machine code runs on".to_owned(),
         ));
     };
@@ -401,25 +437,25 @@ pub fn trace(
         let expected = last_source.values.get(&RESULT).copied().unwrap_or(0);
         let met = last_machine.regs[RAX] & mask(width);
         if expected != met {
-            return Ok(difference(format!(
-                "the source returns {expected:#x}, the machine code {met:#x}"
-            )));
+            return Ok(difference(Differs::Result, results(expected, met)));
         }
     }
     if let Some(what) = first_difference(image, &bases, &mut source_memory, &mut machine_memory) {
-        return Ok(difference(what));
+        return Ok(difference(Differs::Memory, what));
     }
     if source_memory.called != machine_memory.called {
         return Ok(difference(
+            Differs::Calls,
             "the programs call functions differently".to_owned(),
         ));
     }
     for register in CALLEE_SAVED.iter().chain([&RSP]) {
         if last_machine.regs[*register] != initial_register(*register) {
             let name = crate::x86::NAMES[*register];
-            return Ok(difference(format!(
-                "the machine code does not restore {name}"
-            )));
+            return Ok(difference(
+                Differs::Register,
+                format!("the machine code does not restore {name}"),
+            ));
         }
     }
     Ok(Traced::Alike(Box::new(Run {
@@ -427,6 +463,31 @@ pub fn trace(
         source,
         machine,
     })))
+}
+
+/// Two results, in words.
+pub(crate) fn results(source: u64, machine: u64) -> String {
+    format!("the source returns {source:#x}, the machine code {machine:#x}")
+}
+
+/// A cell that the programs leave differently, in words.
+pub(crate) fn cells(place: &str, source: u64, machine: u64) -> String {
+    format!("at {place} the source leaves {source:#x}, the machine code {machine:#x}")
+}
+
+/// The content of memory before a run.
+pub(crate) fn initial_bytes(
+    image: &Image,
+    input: &Input,
+    element: u8,
+    from: u64,
+    length: u64,
+) -> Vec<u8> {
+    let bases = bases(image);
+    let memory = Bytes::new(image, &bases, input, element);
+    (from..from + length)
+        .map(|address| memory.initial(address))
+        .collect()
 }
 
 fn first_difference(
@@ -458,9 +519,7 @@ fn first_difference(
                     .then(|| format!("`{}` + {}", symbol.name, start - from))
             });
             let place = owner.unwrap_or_else(|| format!("{start:#x}"));
-            return Some(format!(
-                "at {place} the source leaves {x:#x}, the machine code {y:#x}"
-            ));
+            return Some(cells(&place, x, y));
         }
     }
     None
@@ -546,6 +605,17 @@ fn initial_register(register: usize) -> u64 {
     }
 }
 
+/// What a parameter's register holds: a caller extends narrow ones to 32 bits, and the upper half is anything.
+pub(crate) fn argument(param: &crate::ir::Param, value: u64) -> u64 {
+    let upper = 0xdead << 32;
+    match (param.width, param.extension) {
+        (64, _) => value,
+        (32, _) | (_, None) => value & mask(param.width) | upper,
+        (width, Some(true)) => signed(value, width) as u64 & mask(32) | upper,
+        (width, Some(false)) => value & mask(width) | upper,
+    }
+}
+
 fn run_machine(
     code: &Code,
     calls: &crate::region::Signatures,
@@ -561,12 +631,7 @@ fn run_machine(
         flags: Flags::Unknown,
     };
     for ((param, value), register) in function.params.iter().zip(&input.params).zip(ARGUMENTS) {
-        state.regs[register] = match (param.width, param.extension) {
-            (64, _) => *value,
-            (32, _) | (_, None) => value & mask(param.width) | 0xdead << 32,
-            (width, Some(true)) => d.sext(value & mask(width), width, 32) | 0xdead << 32,
-            (width, Some(false)) => value & mask(width) | 0xdead << 32,
-        };
+        state.regs[register] = argument(param, *value);
     }
     let snapshots = [1, 2, 3, 5, 8, 13, 21, 40, 100, 300, 301, 1000];
     let mut visits: Vec<MachineVisit> = Vec::new();

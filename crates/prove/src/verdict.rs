@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::invariant::{Definition, Hypothesis, Node};
 use crate::ir::Function;
-use crate::product::{Edge, From, Product};
+use crate::product::{Edge, From, Product, Realised};
 use crate::prove::Task;
 use crate::region::MachineEnd;
 use crate::trace::Difference;
@@ -77,6 +77,20 @@ pub struct Proof {
     pub tried: usize,
     /// The claims in words.
     pub claims: Vec<Claims>,
+    /// Which source steps the machine's stores realise.
+    #[serde(default)]
+    pub stores: Vec<ProofStore>,
+}
+
+/// A store of the machine code, and the source steps whose stores it makes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProofStore {
+    /// The loop head that the edge starts from; none for the entry.
+    pub from: From,
+    /// The instruction.
+    pub at: u64,
+    /// What it realises.
+    pub realised: Realised,
 }
 
 /// An edge of the product.
@@ -129,6 +143,15 @@ impl Proof {
             rounds,
             tried,
             claims,
+            stores: product
+                .stores
+                .iter()
+                .map(|((from, at), realised)| ProofStore {
+                    from: *from,
+                    at: *at,
+                    realised: realised.clone(),
+                })
+                .collect(),
         }
     }
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use candor_prove::image::Image;
-use candor_prove::{Certificate, Outcome, Prover};
+use candor_prove::{Certificate, Differs, Native, Outcome, Prover};
 use common::{Bench, patient};
 
 /// Every function named must be proved, in this object.
@@ -104,8 +104,19 @@ fn a_certificate_is_rechecked_and_tampering_is_found() {
     );
 }
 
+/// The input of a difference, shown on the processor too.
+fn confirmed(verdict: &candor_prove::Verdict) -> (Differs, String) {
+    match &verdict.outcome {
+        Outcome::Different(difference) => match &difference.native {
+            Native::Confirmed(what) => (difference.kind, what.clone()),
+            Native::NotShown(why) => panic!("{} is not shown: {why}", difference.what),
+        },
+        other => panic!("not different: {other:?}"),
+    }
+}
+
 #[test]
-fn a_wrong_compiler_is_caught() {
+fn a_wrong_compiler_is_caught_and_the_processor_agrees() {
     let bench = Bench::new();
     let source = bench.source(
         "right.c",
@@ -113,17 +124,96 @@ fn a_wrong_compiler_is_caught() {
     );
     let wrong = bench.source(
         "wrong.c",
-        "int a[100], b[100];\nvoid f(void) { for (int i = 0; i < 100; i++) a[i] = b[i] + 2; }\n",
+        "int a[100], b[100];\nvoid f(void) { for (int i = 0; i < 100; i++) a[i] = b[i] + 1 + (i == 42); }\n",
     );
     let module = bench.ir(&source, &[]);
     let prover = Prover::new(&bench.sandbox, &bench.scratch, patient());
     for compiler in ["gcc-12", "tcc"] {
         let image = bench.object(compiler, &["-O2"], &wrong, &format!("{compiler}.o"));
         let verdict = prover.prove(&image, &module, "f").unwrap();
-        assert!(
-            matches!(verdict.outcome, Outcome::Different(_)),
-            "{compiler}: {:?}",
-            verdict.outcome
-        );
+        let (kind, what) = confirmed(&verdict);
+        assert_eq!(kind, Differs::Memory);
+        assert!(what.contains("`a` + 168"), "{compiler}: {what}");
     }
+    let main = bench.source("main.c", "void f(void); int main(void) { f(); return 0; }");
+    for flags in [["-O2", "-pie", "-fPIE"], ["-O2", "-no-pie", "-fno-pie"]] {
+        let mut all = flags.to_vec();
+        all.push(main.to_str().unwrap());
+        let image = Image::load(&bench.build("gcc-12", &all, &wrong, "app")).unwrap();
+        let verdict = prover.prove(&image, &module, "f").unwrap();
+        assert!(confirmed(&verdict).1.contains("`a` + 168"));
+    }
+}
+
+#[test]
+fn differences_in_results_traps_and_endless_loops_are_run() {
+    let bench = Bench::new();
+    let source = bench.source(
+        "f.c",
+        "#ifdef PLANTED\n#define P(x) x\n#else\n#define P(x)\n#endif\n\
+         int sum(const int *p, int n) { unsigned s = 0; for (int i = 0; i < n; i++) s += p[i]; return s P(+ (n == 7)); }\n\
+         unsigned trap(unsigned *p, int n) { P(if (n == 8) *p /= n - 8u;) return *p + n; }\n\
+         int stay(int n) { P(while (n == 7) __asm__(\"\");) return n + 1; }\n\
+         int g(int);\nvoid h(int);\n\
+         int call(int n) { return g(n P(+ (n == 7))); }\n\
+         void tell(int n) { h(n P(+ (n == 7))); }\n",
+    );
+    let module = bench.ir(&source, &[]);
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, patient());
+    let image = bench.object("gcc-12", &["-O1", "-DPLANTED"], &source, "planted.o");
+    let verdict = |name: &str| prover.prove(&image, &module, name).unwrap();
+    let (kind, what) = confirmed(&verdict("sum"));
+    assert_eq!(kind, Differs::Result, "{what}");
+    let (kind, what) = confirmed(&verdict("stay"));
+    assert_eq!(kind, Differs::Endless);
+    assert!(what.contains("does not within"), "{what}");
+    let (kind, what) = confirmed(&verdict("trap"));
+    assert_eq!(kind, Differs::Trap);
+    assert!(what.ends_with("SIGFPE"), "{what}");
+    // what a missing function would answer is made up: said so
+    for (name, expected) in [("call", Differs::Result), ("tell", Differs::Calls)] {
+        match verdict(name).outcome {
+            Outcome::Different(difference) => {
+                assert_eq!(difference.kind, expected);
+                assert!(matches!(difference.native, Native::NotShown(_)));
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_proof_tells_which_source_iteration_a_store_makes() {
+    let bench = Bench::new();
+    let source = Bench::program("tsvc.c");
+    let module = bench.ir(&source, &[]);
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, patient());
+    let steps = |flags: &[&str], name: &str| -> Vec<Vec<u64>> {
+        let image = bench.object("clang-19", flags, &source, name);
+        let verdict = prover.prove(&image, &module, "s000").unwrap();
+        let Outcome::Proved(proof) = verdict.outcome else {
+            panic!("{:?}", verdict.outcome);
+        };
+        proof
+            .stores
+            .iter()
+            .filter(|store| store.from.is_some())
+            .map(|store| {
+                assert!(store.realised.complete);
+                store.realised.steps.iter().copied().collect()
+            })
+            .collect()
+    };
+    // one at a time; unrolled: each store another iteration; vectors: four lanes each
+    assert_eq!(steps(&["-O1", "-fno-unroll-loops"], "one.o"), [[1]]);
+    let unrolled = steps(
+        &["-O2", "-fno-vectorize", "-fno-slp-vectorize"],
+        "unrolled.o",
+    );
+    assert!(unrolled.len() > 1, "{unrolled:?}");
+    for (number, store) in unrolled.iter().enumerate() {
+        assert_eq!(*store, [number as u64 + 1], "{unrolled:?}");
+    }
+    let vectors = steps(&["-O3", "-msse4.2"], "vectors.o");
+    assert_eq!(vectors[0], [1, 2, 3, 4], "{vectors:?}");
 }

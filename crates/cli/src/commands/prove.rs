@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use candor_prove::image::Image;
 use candor_prove::ir::Module;
 use candor_prove::{
-    Certificate, MachineEnd, Outcome as Result, Proof, Prover, Settings, Verdict, source_ir,
+    Certificate, MachineEnd, Native, Outcome as Result, Proof, Prover, Settings, Verdict, source_ir,
 };
 use serde_json::json;
 
@@ -270,11 +270,19 @@ fn print(args: &Args, verdict: &Verdict) {
                 .map(|value| format!("{value:#x}"))
                 .collect();
             println!(
-                "    on the parameters ({}) with memory of mood {} and seed {}; both programs were run on it",
+                "    on the parameters ({}) with memory of mood {} and seed {}",
                 params.join(", "),
                 format!("{:?}", difference.input.mood).to_lowercase(),
                 difference.input.seed
             );
+            match &difference.native {
+                Native::Confirmed(what) => {
+                    println!("    confirmed on the processor, with the source at -O0: {what}");
+                }
+                Native::NotShown(why) => {
+                    println!("    shown by candor's interpreters, not on the processor: {why}");
+                }
+            }
         }
         Result::Undecided(reason) => {
             println!("{name}: undecided  ({place}; {:.1} s)", verdict.seconds);
@@ -315,6 +323,31 @@ fn explain(args: &Args, proof: &Proof) {
         println!(
             "    edge {from} -> {to}: {} source steps",
             steps.join(" or ")
+        );
+    }
+    for store in &proof.stores {
+        let from = store
+            .from
+            .map_or_else(|| "entry".to_owned(), |at| format!("{at:#x}"));
+        let steps: Vec<String> = store
+            .realised
+            .steps
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        println!(
+            "    store at {:#x}, from {from}: source step {}{}",
+            store.at,
+            if steps.is_empty() {
+                "unknown".to_owned()
+            } else {
+                steps.join(", ")
+            },
+            if store.realised.complete || steps.is_empty() {
+                ""
+            } else {
+                " and others"
+            }
         );
     }
 }

@@ -17,6 +17,8 @@ pub struct Module {
     pub globals: BTreeMap<String, u64>,
     /// Globals that never change.
     pub constants: BTreeSet<String>,
+    /// The source it was made from, and with which flags.
+    pub origin: Option<(std::path::PathBuf, Vec<String>)>,
 }
 
 /// Lines and names from the debug information.
