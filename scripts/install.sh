@@ -16,7 +16,7 @@ packages=(
   # debuggers that confirm findings
   gdb lldb-19 python3-lldb-19
   # program generator, reducer, solver, benchmarks
-  csmith libcsmith-dev cvise creduce z3 hyperfine
+  csmith libcsmith-dev cvise creduce z3 cvc5 hyperfine
   # what the Rust crates link with
   make pkg-config
 )

@@ -38,6 +38,22 @@ fn kernels_are_proved_for_both_compilers() {
 }
 
 #[test]
+fn another_solver_comes_to_the_same() {
+    let bench = Bench::new();
+    let source = Bench::program("tsvc.c");
+    let module = bench.ir(&source, &[]);
+    let image = bench.object("gcc-12", &["-O3", "-msse4.2"], &source, "t.o");
+    let mut settings = patient();
+    settings.solver.command = "cvc5".into();
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, settings);
+    for name in ["s000", "s271"] {
+        let verdict = prover.prove(&image, &module, name).unwrap();
+        assert!(verdict.is_proved(), "{name}: {:?}", verdict.outcome);
+        assert!(verdict.queries > 0, "{name} asked nothing");
+    }
+}
+
+#[test]
 fn executables_are_proved_wherever_they_are_loaded() {
     let bench = Bench::new();
     let source = Bench::program("tsvc.c");

@@ -6,7 +6,7 @@ mod common;
 
 use candor_prove::image::Image;
 use candor_prove::{Certificate, Prover, Settings};
-use common::{Bench, mutants, patient};
+use common::{Bench, mutants, patient, source_mutants};
 
 #[test]
 fn planted_differences_are_never_proved() {
@@ -94,4 +94,29 @@ fn a_slice_of_mutants_is_rejected_by_the_checker_alone() {
         }
     }
     assert!(rejected >= 25, "only {rejected} mutants were rejected");
+}
+
+#[test]
+fn a_slice_of_changed_sources_is_rejected_by_the_checker_alone() {
+    let bench = Bench::new();
+    let source = Bench::program("tsvc.c");
+    let text = std::fs::read_to_string(&source).unwrap();
+    let module = bench.ir(&source, &[]);
+    let image = bench.object("gcc-12", &["-O2"], &source, "t.o");
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, patient());
+    let mut rejected = 0;
+    for function in ["s000", "s311"] {
+        let verdict = prover.prove(&image, &module, function).unwrap();
+        assert!(verdict.is_proved(), "{function}: {:?}", verdict.outcome);
+        let certificate = Certificate::new(&image, &module, &[verdict]);
+        for (what, text) in source_mutants(&text, function, 6, 20_261_116) {
+            let module = bench.ir(&bench.source("mutant.c", &text), &[]);
+            let mut entry = certificate.entries[0].clone();
+            let proved = entry.rebind(&image, &module)
+                && prover.recheck(&image, &module, &entry).unwrap().is_proved();
+            assert!(!proved, "{function}: {what} is proved");
+            rejected += 1;
+        }
+    }
+    assert!(rejected >= 6, "only {rejected} changes were made");
 }

@@ -155,3 +155,86 @@ pub fn mutants(path: &Path, function: &str, count: usize, seed: u64) -> Vec<Muta
     }
     found
 }
+
+/// Sources that differ from the given one in one operator or number of `function`: what was changed, and the whole text.
+pub fn source_mutants(
+    text: &str,
+    function: &str,
+    count: usize,
+    seed: u64,
+) -> Vec<(String, String)> {
+    const CHANGES: &[(&str, &str)] = &[
+        (" + ", " - "),
+        (" - ", " + "),
+        (" * ", " + "),
+        (" += ", " -= "),
+        (" -= ", " += "),
+        (" < ", " <= "),
+        (" <= ", " < "),
+        (" > ", " >= "),
+        (" >= ", " > "),
+        (" == ", " != "),
+        (" && ", " || "),
+    ];
+    let head = [format!(" {function}(void) {{"), format!(" {function}(")];
+    let start = head
+        .iter()
+        .find_map(|head| text.find(head.as_str()))
+        .unwrap();
+    let start = start + text[start..].find('{').unwrap();
+    let mut depth = 0;
+    let end = text[start..]
+        .char_indices()
+        .find_map(|(at, c)| {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            (depth == 0).then_some(start + at)
+        })
+        .unwrap();
+    // where, how long, and by what
+    let mut places: Vec<(usize, usize, String)> = Vec::new();
+    for (old, new) in CHANGES {
+        for (at, _) in text[start..end].match_indices(old) {
+            places.push((start + at, old.len(), (*new).to_owned()));
+        }
+    }
+    let bytes = text.as_bytes();
+    let mut at = start;
+    while at < end {
+        let length = bytes[at..end]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        let inside_a_name =
+            bytes[at - 1].is_ascii_alphanumeric() || matches!(bytes[at - 1], b'_' | b'.');
+        if length > 0
+            && !inside_a_name
+            && let Ok(number) = text[at..at + length].parse::<u64>()
+        {
+            places.push((at, length, (number + 1).to_string()));
+        }
+        at += length.max(1);
+    }
+    let mut random = fastrand::Rng::with_seed(seed);
+    random.shuffle(&mut places);
+    places
+        .into_iter()
+        .take(count)
+        .map(|(at, length, new)| {
+            let line = text[..at].matches('\n').count() + 1;
+            let around = text[at..].lines().next().unwrap_or_default();
+            let what = format!(
+                "line {line}: {:?}  ->  {new:?} before {:?}",
+                &text[at..at + length],
+                around.get(length..).unwrap_or_default()
+            );
+            (
+                what,
+                format!("{}{new}{}", &text[..at], &text[at + length..]),
+            )
+        })
+        .collect()
+}
