@@ -13,7 +13,7 @@
 //! 4. `trace`: both programs run on inputs; `correlate`: which loop heads belong together; `fit`, `infer`, `propose`:
 //!    invariants worth trying. All of this is guessing. `native`: a difference that was found, on the processor itself.
 //! 5. `invariant`, `product`, `follow`, `check`: the claims and the checker, on which a proof rests. `prove`: the search, `certificate`: a proof
-//!    as a file whose checking can be repeated, `verdict`: what is told.
+//!    as a file whose checking can be repeated, `verdict`: what is told. `live`: the source on the memory of a running program, for `repair`.
 
 mod certificate;
 mod check;
@@ -27,6 +27,7 @@ pub mod image;
 mod infer;
 mod invariant;
 pub mod ir;
+pub mod live;
 mod memory;
 mod native;
 mod product;
@@ -46,5 +47,5 @@ pub use product::{Edge, Realised};
 pub use prove::{Prover, Settings, source_ir};
 pub use region::MachineEnd;
 pub use solver::SolverSettings;
-pub use trace::{Difference, Differs, Input, Mood, Native};
+pub use trace::{Difference, Differs, Input, Mood, Native, SourceVisit};
 pub use verdict::{Claims, Outcome, Proof, ProofEdge, ProofStore, Verdict};

@@ -392,7 +392,16 @@ pub fn trace(
     let bases = bases(image);
     let mut source_memory = Bytes::new(image, &bases, input, element);
     let mut d = Concrete::default();
-    let Some(source) = run_source(function, &mut d, &mut source_memory, input)? else {
+    let written = |memory: &Bytes<'_>| memory.hash;
+    let run = run_source(
+        function,
+        &mut d,
+        &mut source_memory,
+        &input.params,
+        &written,
+        &mut |_, _, _| {},
+    )?;
+    let Some(source) = run else {
         return Ok(Traced::Useless("the source runs too long".to_owned()));
     };
     let undefined = d.violated == Some(Side::Source) || source_memory.out_of_bounds;
@@ -528,14 +537,18 @@ fn first_difference(
 /// The value id under which a return's result is kept.
 pub const RESULT: ValueId = ValueId(u32::MAX);
 
-fn run_source(
+/// Runs the source; nothing if it runs too long. `written` tells the hash of what was written, `executed` is told each block behind it,
+/// with the number of visits so far.
+pub(crate) fn run_source<M: SourceMemory<Concrete>>(
     function: &Function,
     d: &mut Concrete,
-    memory: &mut Bytes<'_>,
-    input: &Input,
+    memory: &mut M,
+    params: &[u64],
+    written: &dyn Fn(&M) -> u64,
+    executed: &mut dyn FnMut(usize, BlockId, &Env<Concrete>),
 ) -> Result<Option<Vec<SourceVisit>>, Unsupported> {
     let mut env: Env<Concrete> = vec![None; function.values.len()];
-    for (param, value) in function.params.iter().zip(&input.params) {
+    for (param, value) in function.params.iter().zip(params) {
         env[param.value.0 as usize] = Some(Val::Int(value & mask(param.width)));
     }
     let mut visits = Vec::new();
@@ -568,10 +581,12 @@ fn run_source(
             visits.push(SourceVisit {
                 head: Some(block),
                 values,
-                written: memory.hash,
+                written: written(memory),
             });
         }
-        match function.run_block(d, memory, &mut env, block)? {
+        let flow = function.run_block(d, memory, &mut env, block)?;
+        executed(visits.len(), block, &env);
+        match flow {
             Flow::Return(value) => {
                 let mut values = FxHashMap::default();
                 if let Some(value) = value {
@@ -580,7 +595,7 @@ fn run_source(
                 visits.push(SourceVisit {
                     head: None,
                     values,
-                    written: memory.hash,
+                    written: written(memory),
                 });
                 return Ok(Some(visits));
             }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use candor_dwarf::rewrite::Rewriter;
 use candor_prove::image::Image;
 use candor_prove::{Outcome, Prover, Settings, source_ir};
-use candor_repair::{Switches, accept, plan};
+use candor_repair::{Programs, Switches, Validation, accept, plan};
 use candor_toolchain::{Sandbox, Scratch};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         backward,
         strict: false,
     };
-    println!("function T U V O M I M% I% exact within none seconds");
+    let mut proofs = Vec::new();
+    println!("function T U V O M I M% I% removed exact lanes within none seconds");
     for name in image.functions() {
         if !module.functions.iter().any(|(known, _)| known == name)
             || !wanted.is_empty() && !wanted.iter().any(|one| one == name)
@@ -66,10 +67,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Switches::default(),
         )?;
         rewriter.apply(name, &planned.changes)?;
+        proofs.push(proof.clone());
         let counts = planned.counts;
         let share = |part: usize| 100 * part / counts.instructions.max(1);
         println!(
-            "{name} {} {} {} {} {} {} {} {} {} {} {} {:.3}",
+            "{name} {} {} {} {} {} {} {} {} {} {} {} {} {} {:.3}",
             counts.instructions,
             counts.updated,
             counts.variables,
@@ -78,7 +80,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             counts.constant,
             share(counts.missing_at),
             share(counts.constant_at),
+            counts.removed,
             counts.exact,
+            counts.lanes,
             counts.within,
             counts.none,
             started.elapsed().as_secs_f64()
@@ -99,7 +103,53 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
+    let relocatable = rewriter.is_relocatable();
     let after = rewriter.into_bytes();
+    let names: Vec<&str> = proofs.iter().map(|proof| proof.function.as_str()).collect();
+    match Programs::new(
+        &sandbox,
+        &scratch,
+        &module,
+        &names,
+        &before,
+        &after,
+        relocatable,
+    )? {
+        Err(why) => println!("not validated: {why}"),
+        Ok(programs) => {
+            println!(
+                "function steps | before: right wrong none | after: right wrong none | unknown"
+            );
+            for proof in &proofs {
+                let function = module
+                    .functions
+                    .iter()
+                    .find(|(name, _)| *name == proof.function)
+                    .and_then(|(_, function)| function.as_ref().ok())
+                    .ok_or("no such function")?;
+                let code = image.code(&proof.function)?;
+                match programs.validate(&sandbox, function, &code, proof)? {
+                    Validation::NotRun(why) => println!("{} not run: {why}", proof.function),
+                    Validation::Walked(seen) => {
+                        let (b, a) = (seen.before, seen.after);
+                        println!(
+                            "{} {} | {} {} {} | {} {} {} | {} {}",
+                            proof.function,
+                            seen.steps,
+                            b.right,
+                            b.wrong,
+                            b.none,
+                            a.right,
+                            a.wrong,
+                            a.none,
+                            seen.unknown,
+                            seen.told.join("; ")
+                        );
+                    }
+                }
+            }
+        }
+    }
     match accept(&sandbox, &scratch, &before, &after) {
         Ok(accepted) => println!("{accepted:?}"),
         Err(error) => println!("not accepted, written all the same to be looked at: {error}"),

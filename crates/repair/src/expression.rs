@@ -43,6 +43,15 @@ impl Expression {
         })
     }
 
+    /// The value that is greater by a number.
+    pub fn plus(&self, by: i64) -> Option<Expression> {
+        let constant = self.constant.checked_add(by.checked_mul(self.divisor)?)?;
+        Some(Expression {
+            constant,
+            ..self.clone()
+        })
+    }
+
     /// As a person writes it.
     pub fn show(&self, image: &Image) -> String {
         let mut text = String::new();

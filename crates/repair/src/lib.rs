@@ -12,6 +12,7 @@
 //!    (paper 001 §IV-B).
 //! 4. `plan`: what is said now against what the proof says; the paper's counts, and how precise each value is.
 //! 5. `accept`: the file with the new lists, and whether it may be written.
+//! 6. `validate`: what a debugger shows at each instruction, before and after, against the source program.
 //!
 //! A value is that of a loop head next to the instruction: of the iteration that the machine is in, or, where one iteration of the machine
 //! is k of the source, of the first of these k ([`Precision`]).
@@ -22,6 +23,7 @@ mod expression;
 mod plan;
 mod relations;
 mod spread;
+mod validate;
 mod variables;
 
 pub use accept::{Accepted, accept, write};
@@ -29,3 +31,4 @@ pub use error::Error;
 pub use expression::Expression;
 pub use plan::{Counts, Plan, Planned, Span, plan};
 pub use spread::{Precision, Switches};
+pub use validate::{Programs, Tally, Validated, Validation};

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::expression::Expression;
 use crate::spread::{Precision, Switches, spread};
+use crate::variables::varying;
 
 /// The paper's counts for one function (§V-A), over instructions and the variables in scope there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -27,12 +28,16 @@ pub struct Counts {
     pub missing: usize,
     /// A constant before, an expression over the machine now (I).
     pub constant: usize,
+    /// A constant before that the proof shows to be wrong, nothing now.
+    pub removed: usize,
     /// Instructions at which something was missing.
     pub missing_at: usize,
     /// Instructions at which something was wrongly constant.
     pub constant_at: usize,
     /// Values by precision: exact.
     pub exact: usize,
+    /// Within the iterations that one vector instruction does at once.
+    pub lanes: usize,
     /// Within the iterations that the machine does at once.
     pub within: usize,
     /// Instruction and variable in scope: nothing is said, before or after.
@@ -107,6 +112,7 @@ pub fn plan(
         }
     }
     let known = spread(&code, function, proof, switches);
+    let varying = varying(function, &code, proof);
     let mut plan = Plan {
         function: proof.function.clone(),
         variables: Vec::new(),
@@ -127,17 +133,30 @@ pub fn plan(
             .filter_map(|(at, facts)| Some((at - code.start, facts.get(&key)?.clone())))
             .filter(|(at, _)| variable.scope.iter().any(|range| range.contains(at)))
             .collect();
-        let change = merged(image, &code, variable, &ours, relocatable);
+        let refuted: Vec<Range<u64>> = varying
+            .get(&key)
+            .into_iter()
+            .flatten()
+            .filter_map(|at| {
+                let op = code.ops.get(at)?;
+                let from = at - code.start;
+                Some(from..from + op.raw.len() as u64)
+            })
+            .collect();
+        let change = merged(image, &code, variable, &ours, &refuted, relocatable);
         for at in code.ops.keys().map(|at| at - code.start) {
             let in_scope = variable.scope.iter().any(|range| range.contains(&at));
             let before = variable.at(at);
             plan.counts.original += usize::from(before.is_some());
             let Some((expression, precision)) = ours.get(&at).filter(|_| change.is_some()) else {
-                plan.counts.none += usize::from(in_scope && before.is_none());
+                let wrong = before == Some(true) && refuted.iter().any(|range| range.contains(&at));
+                plan.counts.removed += usize::from(wrong);
+                plan.counts.none += usize::from(in_scope && (before.is_none() || wrong));
                 continue;
             };
             match precision {
                 Precision::Exact => plan.counts.exact += 1,
+                Precision::Lanes(_) => plan.counts.lanes += 1,
                 Precision::Within(_) => plan.counts.within += 1,
             }
             updated.insert(at);
@@ -180,14 +199,10 @@ fn merged(
     code: &Code,
     variable: &Variable,
     ours: &Ours,
+    refuted: &[Range<u64>],
     relocatable: bool,
 ) -> Option<(Change, Option<String>)> {
-    if ours.is_empty() {
-        return None;
-    }
-    let varies = ours
-        .values()
-        .any(|(expression, _)| !expression.is_constant());
+    let varies = !refuted.is_empty();
     let old: Vec<&OldPiece> = match &variable.location {
         Location::Missing | Location::Constant => Vec::new(),
         Location::Everywhere(piece) => vec![piece],
@@ -197,12 +212,21 @@ fn merged(
     if old.iter().any(|piece| !piece.movable) {
         return None;
     }
+    let overlaps = |piece: &OldPiece| {
+        refuted
+            .iter()
+            .any(|range| range.start < piece.pc.end && piece.pc.start < range.end)
+    };
     let mut removed = None;
-    if variable.location == Location::Constant {
-        if !varies {
-            return None;
-        }
+    if variable.location == Location::Constant && varies {
         removed = Some("a constant over the whole scope".to_owned());
+    } else if matches!(&variable.location, Location::Everywhere(piece) if piece.constant && varies)
+        || old.iter().any(|piece| piece.constant && overlaps(piece))
+    {
+        removed = Some("a constant where the value varies".to_owned());
+    }
+    if removed.is_none() && (ours.is_empty() || variable.location == Location::Constant) {
+        return None;
     }
     let mut pieces: Vec<Piece> = Vec::new();
     for (pc, expression, _) in spans(code, ours) {
@@ -215,18 +239,18 @@ fn merged(
     }
     let new: Vec<Range<u64>> = pieces.iter().map(|piece| piece.pc.clone()).collect();
     for piece in old {
-        if piece.constant && varies {
-            removed.get_or_insert_with(|| "constants over parts of the scope".to_owned());
-            continue;
-        }
         let everywhere = matches!(variable.location, Location::Everywhere(_));
         let ranges = if everywhere {
             variable.scope.clone()
         } else {
             vec![piece.pc.clone()]
         };
+        let mut taken = new.clone();
+        if piece.constant {
+            taken.extend(refuted.iter().cloned());
+        }
         for range in ranges {
-            for pc in without(range, &new) {
+            for pc in without(range, &taken) {
                 pieces.push(Piece {
                     pc,
                     expression: piece.expression.clone(),

@@ -17,7 +17,7 @@ use iced_x86::{
 
 use crate::expression::Expression;
 use crate::relations::solve;
-use crate::variables::{Variable, variables_at};
+use crate::variables::{Variable, stride, variables_at};
 
 /// Which of the paper's steps are taken (its ablation, §V-B).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,8 @@ impl Default for Switches {
 pub enum Precision {
     /// The value of that iteration.
     Exact,
+    /// That of the first of so many source iterations which one vector instruction does at once.
+    Lanes(usize),
     /// That of the first of so many source iterations which the machine does at once.
     Within(usize),
 }
@@ -77,15 +79,30 @@ pub(crate) fn spread(
     switches: Switches,
 ) -> Spread {
     let gen_facts = at_heads(function, proof);
+    let at_stores = at_stores(function, proof);
     let effects: BTreeMap<u64, Effect> = code
         .reached
         .iter()
         .filter_map(|at| Some((*at, effect(code.ops.get(at)?))))
         .collect();
     let mut known: Spread = BTreeMap::new();
+    let refined = |at: u64, variable: &Variable, expression: &Expression, precision: Precision| {
+        let exactly = at_stores.get(&at).filter(|_| precision != Precision::Exact);
+        let shifted = exactly.and_then(|(strides, first, lanes)| {
+            let by = strides.get(variable)?.checked_mul(*first)?;
+            let better = if *lanes == 1 {
+                Precision::Exact
+            } else {
+                Precision::Lanes(*lanes)
+            };
+            Some((expression.plus(by)?, better))
+        });
+        shifted.unwrap_or_else(|| (expression.clone(), precision))
+    };
     let mut put = |at: u64, facts: &Facts| {
         let slot = known.entry(at).or_default();
         for ((variable, expression), precision) in facts {
+            let (expression, precision) = &refined(at, variable, expression, *precision);
             if switches.strict && *precision != Precision::Exact {
                 continue;
             }
@@ -186,6 +203,47 @@ fn at_heads(function: &Function, proof: &Proof) -> BTreeMap<u64, Facts> {
             }
         }
         all.insert(node.at, facts);
+    }
+    all
+}
+
+/// For each store of which the proof knows the source iterations: by how much variables grow with each of these, how many of them lie
+/// before the first that is stored, and how many are stored.
+type AtStores = BTreeMap<u64, (BTreeMap<Variable, i64>, i64, usize)>;
+
+fn at_stores(function: &Function, proof: &Proof) -> AtStores {
+    let mut all = AtStores::new();
+    for store in &proof.stores {
+        let alone = proof.stores.iter().filter(|one| one.at == store.at).count() == 1;
+        let node = proof.nodes.iter().find(|node| Some(node.at) == store.from);
+        let (Some(node), Some(first), true) = (
+            node,
+            store.realised.steps.first(),
+            alone && store.realised.complete,
+        ) else {
+            continue;
+        };
+        // all steps from this head to itself, so that they are steps of this loop
+        let own = |edge: &&candor_prove::ProofEdge| {
+            edge.from == Some(node.at) && edge.to == MachineEnd::Head(node.at)
+        };
+        if proof.edges.iter().filter(own).count() != 1 {
+            continue;
+        }
+        let strides: BTreeMap<Variable, i64> = variables_at(function, node.head)
+            .into_iter()
+            .filter_map(|(variable, operand)| match operand {
+                Operand::Value(id) => Some((variable, stride(function, node.head, id)?)),
+                _ => None,
+            })
+            .collect();
+        let lanes = store.realised.steps.len();
+        if let Some(before) = i64::try_from(*first)
+            .ok()
+            .and_then(|step| step.checked_sub(1))
+        {
+            all.insert(store.at, (strides, before, lanes));
+        }
     }
     all
 }

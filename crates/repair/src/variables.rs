@@ -1,8 +1,10 @@
-//! Which value of the IR each source variable has at a loop head.
+//! Which value of the IR each source variable has at a loop head, and how it changes from one visit to the next.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use candor_prove::ir::{BlockId, Function, Operand, Terminator, VariableIs};
+use candor_prove::image::Code;
+use candor_prove::ir::{Binary, BlockId, Function, Inst, Operand, Terminator, ValueId, VariableIs};
+use candor_prove::{Column, Definition, Proof};
 
 /// A source variable: its name and the line of its declaration.
 pub(crate) type Variable = (String, u32);
@@ -45,6 +47,96 @@ pub(crate) fn variables_at(function: &Function, block: BlockId) -> Known {
         }
     }
     known
+}
+
+/// By how much a value grows with each visit of a loop head, where that is one number.
+pub(crate) fn stride(function: &Function, head: BlockId, id: ValueId) -> Option<i64> {
+    let phi = function.block(head).phis.iter().find(|phi| phi.to == id)?;
+    let width = function.value(id).width;
+    let mut found = None;
+    for (from, operand) in &phi.from {
+        if function.order[from.0 as usize] < function.order[head.0 as usize] {
+            continue; // into the loop
+        }
+        let Operand::Value(next) = operand else {
+            return None;
+        };
+        let by = function
+            .blocks
+            .iter()
+            .flat_map(|block| &block.steps)
+            .find(|step| step.to == Some(*next))
+            .and_then(|step| match &step.inst {
+                Inst::Binary { op, a, b, .. } if *a == Operand::Value(id) => match (op, b) {
+                    (Binary::Add, Operand::Number(number)) => Some(extended(*number, width)),
+                    (Binary::Sub, Operand::Number(number)) => {
+                        extended(*number, width).checked_neg()
+                    }
+                    _ => None,
+                },
+                _ => None,
+            })?;
+        if found.is_some_and(|other| other != by) {
+            return None;
+        }
+        found = Some(by);
+    }
+    found
+}
+
+/// The machine addresses at which a variable's value changes from visit to visit of a loop, so that no constant is right there.
+pub(crate) fn varying(
+    function: &Function,
+    code: &Code,
+    proof: &Proof,
+) -> BTreeMap<Variable, BTreeSet<u64>> {
+    let mut all: BTreeMap<Variable, BTreeSet<u64>> = BTreeMap::new();
+    for node in &proof.nodes {
+        let block = function.block(node.head);
+        let mut cycle: Option<BTreeSet<u64>> = None;
+        for (variable, operand) in variables_at(function, node.head) {
+            let Operand::Value(id) = operand else {
+                continue;
+            };
+            let constant = node.invariants.iter().any(|invariant| {
+                invariant.column == Column::Source(id)
+                    && matches!(&invariant.by, Definition::Affine { terms, .. } if terms.is_empty())
+            });
+            if !constant && block.phis.iter().any(|phi| phi.to == id) {
+                let cycle = cycle.get_or_insert_with(|| around(code, node.at));
+                all.entry(variable).or_default().extend(cycle.iter());
+            }
+        }
+    }
+    all
+}
+
+/// The instructions on ways from an address back to it.
+fn around(code: &Code, head: u64) -> BTreeSet<u64> {
+    let reach = |next: &dyn Fn(u64) -> Vec<u64>| {
+        let mut seen = BTreeSet::new();
+        let mut waiting = next(head);
+        while let Some(at) = waiting.pop() {
+            if seen.insert(at) {
+                waiting.extend(next(at));
+            }
+        }
+        seen
+    };
+    let mut before: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for at in &code.reached {
+        for next in code.successors(*at) {
+            before.entry(next).or_default().push(*at);
+        }
+    }
+    let forward = reach(&|at| code.successors(at));
+    let backward = reach(&|at| before.get(&at).cloned().unwrap_or_default());
+    forward.intersection(&backward).copied().collect()
+}
+
+fn extended(number: u64, width: u8) -> i64 {
+    let unused = 64 - u32::from(width.clamp(1, 64));
+    (number << unused) as i64 >> unused
 }
 
 fn set(known: &mut Known, record: &VariableIs) {

@@ -6,7 +6,7 @@
 //!
 //! The steps, in the order of the files: `launch` (what a run is, limits) → `watchdog` (time) → `memory`
 //! (pages and breakpoints) → `process` (ptrace) → `stopped` (registers by DWARF number) → `calls` (which
-//! instruction called the barrier) → `run` (the words of a run) → `engine` (stops and their evaluation). `debuggers` stands beside: gdb and
+//! instruction called the barrier) → `run` (the words of a run) → `engine` (stops and their evaluation). Beside them stand `walk` (one call, instruction by instruction) and `debuggers`: gdb and
 //! lldb asked for the same values ([`Debugger::ask`]).
 //!
 //! Paper 000 (Debug Information Validation for Optimized Code, PLDI 2020), section 4: stopping both builds at
@@ -22,6 +22,7 @@ mod memory;
 mod process;
 mod run;
 mod stopped;
+mod walk;
 mod watchdog;
 
 pub use debuggers::{Answer, Debugger, DebuggerKind, Query, Session, SessionOutcome};
@@ -31,3 +32,4 @@ pub use launch::{Input, Launch, Sink};
 pub use run::{
     BARRIER, Continue, Mode, Observer, Outcome, RunSummary, Stop, StopKind, TraceOptions,
 };
+pub use walk::{Step, Walked, walk};

@@ -8,8 +8,8 @@ use anyhow::{Context as _, bail};
 use candor_dwarf::rewrite::Rewriter;
 use candor_prove::image::Image;
 use candor_prove::ir::Module;
-use candor_prove::{Certificate, Outcome as Proved, Prover, Settings, source_ir};
-use candor_repair::{Accepted, Plan, Precision, Switches, accept, plan};
+use candor_prove::{Certificate, Outcome as Proved, Proof, Prover, Settings, source_ir};
+use candor_repair::{Accepted, Plan, Precision, Programs, Switches, Validation, accept, plan};
 use serde_json::json;
 
 use crate::Outcome;
@@ -23,6 +23,7 @@ Examples:
   candor repair kernels.o -o kernels.fixed.o --source kernels.c --function s000 --explain
   candor repair app --source kernels.c --dry-run                            the table, nothing written
   candor repair app -o app.fixed --source kernels.c --certificate app.cert  from proofs that `candor prove` kept
+  candor repair app -o app.fixed --source kernels.c --validate              run it, and compare every value that is shown
   candor repair app -o app.fixed --source kernels.c -- -DN=100              flags for the source
 
 Exit codes: 0 something was repaired, 1 nothing was, 2 could not run.";
@@ -62,6 +63,10 @@ pub struct Args {
     #[arg(long)]
     strict: bool,
 
+    /// Run the repaired program and compare every value at every instruction with the source program
+    #[arg(long)]
+    validate: bool,
+
     /// Check the proofs of this file instead of searching for some
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
@@ -98,6 +103,8 @@ enum Step {
 struct Repaired {
     function: String,
     plan: Result<Plan, String>,
+    proof: Option<Box<Proof>>,
+    validation: Option<Validation>,
     seconds: f64,
 }
 
@@ -126,10 +133,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     };
     settings.solver.command = args.solver.clone();
     let prover = Prover::new(&context.sandbox, &context.scratch, settings);
-    let results = repair(&args, &prover, &image, &module, &mut rewriter)?;
+    let mut results = repair(&args, &prover, &image, &module, &mut rewriter)?;
     let changed = results
         .iter()
         .any(|one| one.plan.as_ref().is_ok_and(|plan| !plan.changes.is_empty()));
+    let relocatable = rewriter.is_relocatable();
     let after = rewriter.into_bytes();
     // a file of which nothing is changed comes out byte by byte as it came in
     let after = if changed { after } else { before.clone() };
@@ -138,6 +146,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     } else {
         None
     };
+    if args.validate {
+        let files = (&before[..], &after[..], relocatable);
+        validate(&context, &image, &module, files, &mut results)?;
+    }
     if let (Some(output), false) = (&args.output, args.dry_run) {
         candor_repair::write(&args.file, output, &after)?;
     }
@@ -184,6 +196,7 @@ fn repair(
                 None => None,
             },
         };
+        let mut kept = None;
         let plan = match verdict.map(|verdict| verdict.outcome) {
             None => Err("the certificate holds no proof of it".to_owned()),
             Some(Proved::Proved(proof)) => rewriter
@@ -194,7 +207,10 @@ fn repair(
                     plan(image, module, &proof, &described, relocatable, switches)
                 })
                 .and_then(|plan| match rewriter.apply(name, &plan.changes) {
-                    Ok(()) => Ok(plan),
+                    Ok(()) => {
+                        kept = Some(proof);
+                        Ok(plan)
+                    }
                     Err(refused) => Err(refused.to_string()),
                 }),
             Some(Proved::Different(difference)) => {
@@ -205,11 +221,61 @@ fn repair(
         all.push(Repaired {
             function: name.clone(),
             plan,
+            proof: kept,
+            validation: None,
             seconds: started.elapsed().as_secs_f64(),
         });
     }
     bar.finish_and_clear();
     Ok(all)
+}
+
+/// Runs the repaired program. A function that shows more wrong values than before is no repair: nothing is written then.
+fn validate(
+    context: &Context,
+    image: &Image,
+    module: &Module,
+    (before, after, relocatable): (&[u8], &[u8], bool),
+    results: &mut [Repaired],
+) -> anyhow::Result<()> {
+    let names: Vec<String> = results
+        .iter()
+        .filter(|one| one.plan.is_ok())
+        .map(|one| one.function.clone())
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (sandbox, scratch) = (&context.sandbox, &context.scratch);
+    let programs = Programs::new(sandbox, scratch, module, &names, before, after, relocatable)?;
+    for one in results {
+        let (Some(proof), true) = (&one.proof, one.plan.is_ok()) else {
+            continue;
+        };
+        let function = module
+            .functions
+            .iter()
+            .find(|(name, _)| *name == one.function)
+            .and_then(|(_, function)| function.as_ref().ok());
+        let validation = match (&programs, function, image.code(&one.function)) {
+            (Err(why), ..) => Validation::NotRun(why.clone()),
+            (Ok(programs), Some(function), Ok(code)) => {
+                programs.validate(sandbox, function, &code, proof)?
+            }
+            _ => Validation::NotRun("it is not in the source or in the file".to_owned()),
+        };
+        if let Validation::Walked(seen) = &validation
+            && seen.after.wrong > seen.before.wrong
+        {
+            bail!(
+                "nothing was written: {} would show {} wrong values, {} before; this is a bug of candor, please report it with the files\n{}",
+                one.function,
+                seen.after.wrong,
+                seen.before.wrong,
+                seen.told.join("\n")
+            );
+        }
+        one.validation = Some(validation);
+    }
+    Ok(())
 }
 
 fn names(args: &Args, image: &Image, module: &Module) -> anyhow::Result<Vec<String>> {
@@ -249,9 +315,12 @@ fn report(
         let functions: Vec<serde_json::Value> = results
             .iter()
             .map(|one| match &one.plan {
-                Ok(plan) => {
-                    json!({"function": one.function, "seconds": one.seconds, "repaired": plan})
-                }
+                Ok(plan) => json!({
+                    "function": one.function,
+                    "seconds": one.seconds,
+                    "repaired": plan,
+                    "validation": one.validation,
+                }),
                 Err(reason) => {
                     json!({"function": one.function, "seconds": one.seconds, "reason": reason})
                 }
@@ -267,13 +336,15 @@ fn report(
         println!("{}", serde_json::to_string_pretty(&report)?);
         return Ok(());
     }
-    println!("function          T    U    V    O    M    I  exact within   none  seconds");
+    println!(
+        "function          T    U    V    O    M    I  removed  exact  lanes within   none  seconds"
+    );
     for one in results {
         match &one.plan {
             Ok(plan) => {
                 let c = &plan.counts;
                 println!(
-                    "{:12} {:6} {:4} {:4} {:4} {:4} {:4} {:6} {:6} {:6} {:8.1}",
+                    "{:12} {:6} {:4} {:4} {:4} {:4} {:4} {:8} {:6} {:6} {:6} {:6} {:8.1}",
                     one.function,
                     c.instructions,
                     c.updated,
@@ -281,11 +352,16 @@ fn report(
                     c.original,
                     c.missing,
                     c.constant,
+                    c.removed,
                     c.exact,
+                    c.lanes,
                     c.within,
                     c.none,
                     one.seconds
                 );
+                if let Some(validation) = &one.validation {
+                    shown(validation);
+                }
                 if args.explain {
                     explain(image, plan);
                 }
@@ -309,6 +385,25 @@ fn report(
     Ok(())
 }
 
+fn shown(validation: &Validation) {
+    match validation {
+        Validation::NotRun(why) => println!("    not run: {why}"),
+        Validation::Walked(seen) => {
+            let (before, after) = (seen.before, seen.after);
+            println!(
+                "    {} instructions run; values shown right / wrong / not at all: {} / {} / {} before, {} / {} / {} after",
+                seen.steps,
+                before.right,
+                before.wrong,
+                before.none,
+                after.right,
+                after.wrong,
+                after.none
+            );
+        }
+    }
+}
+
 fn explain(image: &Image, plan: &Plan) {
     let start = image.code(&plan.function).map_or(0, |code| code.start);
     for variable in &plan.variables {
@@ -318,6 +413,7 @@ fn explain(image: &Image, plan: &Plan) {
         for span in &variable.spans {
             let precision = match span.precision {
                 Precision::Exact => "exact".to_owned(),
+                Precision::Lanes(k) => format!("the first of {k} lanes"),
                 Precision::Within(k) => format!("the first of {k} iterations"),
             };
             println!(
