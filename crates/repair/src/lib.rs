@@ -29,6 +29,6 @@ mod variables;
 pub use accept::{Accepted, accept, write};
 pub use error::Error;
 pub use expression::Expression;
-pub use plan::{Counts, Plan, Planned, Span, plan};
+pub use plan::{Counts, Listed, Plan, Planned, Shown, Span, plan};
 pub use spread::{Precision, Switches};
 pub use validate::{Programs, Tally, Validated, Validation};

@@ -70,6 +70,30 @@ pub struct Planned {
     pub removed: Option<String>,
 }
 
+/// An instruction, and what is said of each variable there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// From the function's start.
+    pub at: u64,
+    /// As a disassembler prints it.
+    pub text: String,
+    /// By variable, as in [`Plan::columns`].
+    pub shown: Vec<Shown>,
+}
+
+/// What is said of a variable at an instruction.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Shown {
+    /// Before; empty: nothing.
+    pub before: String,
+    /// After; empty: nothing.
+    pub after: String,
+    /// How precise the new value is, where it is new.
+    pub precision: Option<Precision>,
+    /// Whether the variable is in scope.
+    pub in_scope: bool,
+}
+
 /// What is to be changed for one function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
@@ -79,6 +103,12 @@ pub struct Plan {
     pub variables: Vec<Planned>,
     /// The paper's counts.
     pub counts: Counts,
+    /// All variables of the function, by name.
+    #[serde(skip)]
+    pub columns: Vec<String>,
+    /// Every instruction with what is said of each of them.
+    #[serde(skip)]
+    pub listing: Vec<Listed>,
     /// For the rewriter.
     #[serde(skip)]
     pub changes: Vec<Change>,
@@ -120,6 +150,16 @@ pub fn plan(
             instructions: code.ops.len(),
             ..Counts::default()
         },
+        columns: Vec::new(),
+        listing: code
+            .ops
+            .iter()
+            .map(|(at, op)| Listed {
+                at: at - code.start,
+                text: candor_prove::image::listing(&op.raw),
+                shown: Vec::new(),
+            })
+            .collect(),
         changes: Vec::new(),
     };
     let mut updated: BTreeSet<u64> = BTreeSet::new();
@@ -144,12 +184,28 @@ pub fn plan(
             })
             .collect();
         let change = merged(image, &code, variable, &ours, &refuted, relocatable);
-        for at in code.ops.keys().map(|at| at - code.start) {
+        plan.columns.push(variable.name.clone());
+        for listed in &mut plan.listing {
+            let at = listed.at;
             let in_scope = variable.scope.iter().any(|range| range.contains(&at));
             let before = variable.at(at);
+            let new = ours.get(&at).filter(|_| change.is_some());
+            let wrong = change.is_some()
+                && before == Some(true)
+                && refuted.iter().any(|range| range.contains(&at));
+            let said = variable.said(at);
+            listed.shown.push(Shown {
+                after: match new {
+                    Some((expression, _)) => expression.show(image),
+                    None if wrong => String::new(),
+                    None => said.clone(),
+                },
+                before: said,
+                precision: new.map(|(_, precision)| *precision),
+                in_scope,
+            });
             plan.counts.original += usize::from(before.is_some());
-            let Some((expression, precision)) = ours.get(&at).filter(|_| change.is_some()) else {
-                let wrong = before == Some(true) && refuted.iter().any(|range| range.contains(&at));
+            let Some((expression, precision)) = new else {
                 plan.counts.removed += usize::from(wrong);
                 plan.counts.none += usize::from(in_scope && (before.is_none() || wrong));
                 continue;

@@ -9,7 +9,7 @@
 //!    isolate said.
 //! 2. `words`: numbers, times and kinds as people read them.
 //! 3. `plot`: coordinates of the plots; the templates draw them.
-//! 4. `pages`: one file per page (overview, finding, source, conform), each a template compiled in; `site` gives every
+//! 4. `pages`: one file per page (overview, finding, source, conform, repair), each a template compiled in; `site` gives every
 //!    page and file of a report by its path. A page is the same from disk and from the server.
 //! 5. `terminal`, `sarif`, `tracker`: the other forms.
 //! 6. `serve`: the same site, live, on the loopback interface.
@@ -35,9 +35,10 @@ pub use data::{
 };
 pub use error::Error;
 pub use pages::conform::ConformRun;
+pub use pages::repair::{RepairRun, RepairedCell, RepairedFunction, RepairedRow};
 pub use pages::{finding_page, overview_page, source_page};
 pub use sarif::sarif;
 pub use serve::{ServeOptions, serve};
-pub use site::{Content, Site, conform_site, source_site};
+pub use site::{Content, Site, conform_site, repair_site, source_site};
 pub use terminal::terminal;
 pub use tracker::{Tracker, tracker};

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::data::{Dossier, Entry, Overview};
 use crate::pages::conform::ConformRun;
+use crate::pages::repair::RepairRun;
 use crate::pages::{self, Frame};
 use crate::words::file_slug;
 use crate::{Error, Tracker, tracker};
@@ -246,6 +247,31 @@ pub fn conform_site(
         directory,
         "index.html",
         pages::conform::index(run, &listed)?.as_bytes(),
+    )?;
+    Ok(directory.join("index.html"))
+}
+
+/// Writes what repair gives: a page of all functions and one per function. Gives the first page.
+pub fn repair_site(run: &RepairRun, directory: &Path) -> Result<PathBuf, Error> {
+    prepare(directory)?;
+    put(directory, "style.css", STYLE.as_bytes())?;
+    put(directory, "script.js", SCRIPT.as_bytes())?;
+    put(directory, "icon.svg", ICON.as_bytes())?;
+    let mut names = Vec::new();
+    for (number, function) in run.functions.iter().enumerate() {
+        let name = format!(
+            "{:02}-{}.html",
+            number + 1,
+            crate::words::slug(&function.name)
+        );
+        let page = pages::repair::render(run, function)?;
+        put(directory, &name, page.as_bytes())?;
+        names.push(name);
+    }
+    put(
+        directory,
+        "index.html",
+        pages::repair::index(run, &names)?.as_bytes(),
     )?;
     Ok(directory.join("index.html"))
 }

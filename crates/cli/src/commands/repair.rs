@@ -1,5 +1,6 @@
 //! `candor repair`: arguments, what they resolve to, and how the result is shown.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use candor_prove::image::Image;
 use candor_prove::ir::Module;
 use candor_prove::{Certificate, Outcome as Proved, Proof, Prover, Settings, source_ir};
 use candor_repair::{Accepted, Plan, Precision, Programs, Switches, Validation, accept, plan};
+use candor_report::{RepairRun, RepairedCell, RepairedFunction, RepairedRow, repair_site};
 use serde_json::json;
 
 use crate::Outcome;
@@ -23,7 +25,7 @@ Examples:
   candor repair kernels.o -o kernels.fixed.o --source kernels.c --function s000 --explain
   candor repair app --source kernels.c --dry-run                            the table, nothing written
   candor repair app -o app.fixed --source kernels.c --certificate app.cert  from proofs that `candor prove` kept
-  candor repair app -o app.fixed --source kernels.c --validate              run it, and compare every value that is shown
+  candor repair app -o app.fixed --source kernels.c --validate --html out/  run it, compare every value that is shown; pages
   candor repair app -o app.fixed --source kernels.c -- -DN=100              flags for the source
 
 Exit codes: 0 something was repaired, 1 nothing was, 2 could not run.";
@@ -67,6 +69,10 @@ pub struct Args {
     #[arg(long)]
     validate: bool,
 
+    /// Write pages with source, instructions and the value of each variable at each of them, before and after
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
+
     /// Check the proofs of this file instead of searching for some
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
@@ -105,6 +111,8 @@ struct Repaired {
     plan: Result<Plan, String>,
     proof: Option<Box<Proof>>,
     validation: Option<Validation>,
+    /// Where it is defined, 0 if unknown.
+    line: u32,
     seconds: f64,
 }
 
@@ -154,6 +162,13 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         candor_repair::write(&args.file, output, &after)?;
     }
     report(&args, &image, &results, accepted.as_ref())?;
+    if let Some(directory) = &args.html {
+        let page = repair_site(
+            &pages(&args, &image, &results, accepted.as_ref()),
+            directory,
+        )?;
+        eprintln!("the pages begin at {}", page.display());
+    }
     Ok(if changed {
         Outcome::Nothing
     } else {
@@ -197,6 +212,7 @@ fn repair(
             },
         };
         let mut kept = None;
+        let line = verdict.as_ref().map_or(0, |verdict| verdict.line);
         let plan = match verdict.map(|verdict| verdict.outcome) {
             None => Err("the certificate holds no proof of it".to_owned()),
             Some(Proved::Proved(proof)) => rewriter
@@ -223,6 +239,7 @@ fn repair(
             plan,
             proof: kept,
             validation: None,
+            line,
             seconds: started.elapsed().as_secs_f64(),
         });
     }
@@ -360,7 +377,7 @@ fn report(
                     one.seconds
                 );
                 if let Some(validation) = &one.validation {
-                    shown(validation);
+                    println!("    {}", shown(validation));
                 }
                 if args.explain {
                     explain(image, plan);
@@ -370,13 +387,7 @@ fn report(
         }
     }
     if let Some(accepted) = accepted {
-        let change =
-            accepted.bytes_after as f64 / accepted.bytes_before.max(1) as f64 * 100.0 - 100.0;
-        let verified = match accepted.complaints {
-            Some((before, after)) => format!("{before} complaints before, {after} after"),
-            None => "did not come to an end on the input, so nothing is known".to_owned(),
-        };
-        println!("code unchanged; llvm-dwarfdump --verify: {verified}; size {change:+.1} %");
+        println!("{}", acceptance(accepted));
     }
     match (&args.output, args.dry_run) {
         (Some(output), false) => eprintln!("written to {}", output.display()),
@@ -385,13 +396,13 @@ fn report(
     Ok(())
 }
 
-fn shown(validation: &Validation) {
+fn shown(validation: &Validation) -> String {
     match validation {
-        Validation::NotRun(why) => println!("    not run: {why}"),
+        Validation::NotRun(why) => format!("not run: {why}"),
         Validation::Walked(seen) => {
             let (before, after) = (seen.before, seen.after);
-            println!(
-                "    {} instructions run; values shown right / wrong / not at all: {} / {} / {} before, {} / {} / {} after",
+            format!(
+                "{} instructions run; values shown right / wrong / not at all: {} / {} / {} before, {} / {} / {} after",
                 seen.steps,
                 before.right,
                 before.wrong,
@@ -399,9 +410,142 @@ fn shown(validation: &Validation) {
                 after.right,
                 after.wrong,
                 after.none
-            );
+            )
         }
     }
+}
+
+fn precise(precision: Precision) -> String {
+    match precision {
+        Precision::Exact => "exact".to_owned(),
+        Precision::Lanes(k) => format!("the first of {k} lanes"),
+        Precision::Within(k) => format!("the first of {k} iterations"),
+    }
+}
+
+/// The functions as pages show them.
+fn pages(
+    args: &Args,
+    image: &Image,
+    results: &[Repaired],
+    accepted: Option<&Accepted>,
+) -> RepairRun {
+    let text = std::fs::read_to_string(&args.source).unwrap_or_default();
+    let repaired = results.iter().filter(|one| one.plan.is_ok()).count();
+    RepairRun {
+        file: args.file.display().to_string(),
+        source: args.source.display().to_string(),
+        summary: match accepted {
+            Some(accepted) => format!(
+                "{repaired} of {} functions proved and looked at; {}",
+                results.len(),
+                acceptance(accepted)
+            ),
+            None => format!("Nothing to repair in {} functions.", results.len()),
+        },
+        functions: results
+            .iter()
+            .map(|one| match &one.plan {
+                Ok(plan) => function_page(image, &text, one, plan),
+                Err(reason) => RepairedFunction {
+                    name: one.function.clone(),
+                    verdict: format!("left as it is: {reason}"),
+                    ..RepairedFunction::default()
+                },
+            })
+            .collect(),
+    }
+}
+
+fn function_page(image: &Image, text: &str, one: &Repaired, plan: &Plan) -> RepairedFunction {
+    let start = image.code(&plan.function).map_or(0, |code| code.start);
+    let c = &plan.counts;
+    let mut facts = vec![
+        (
+            "instructions".to_owned(),
+            format!("{}, something new at {}", c.instructions, c.updated),
+        ),
+        (
+            "instruction and variable".to_owned(),
+            format!(
+                "{} said before; {} were missing, {} wrongly constant, {} constants removed",
+                c.original, c.missing, c.constant, c.removed
+            ),
+        ),
+        (
+            "new values".to_owned(),
+            format!(
+                "{} exact, {} within lanes, {} within iterations; nothing said of {}",
+                c.exact, c.lanes, c.within, c.none
+            ),
+        ),
+    ];
+    if let Some(validation) = &one.validation {
+        facts.push(("run".to_owned(), shown(validation)));
+    }
+    let mut marks: BTreeMap<u64, String> = BTreeMap::new();
+    for claims in one.proof.iter().flat_map(|proof| &proof.claims) {
+        let mark = format!("head of the loop of line {}", claims.line);
+        marks.insert(claims.at - start, mark);
+    }
+    RepairedFunction {
+        name: one.function.clone(),
+        verdict: if plan.changes.is_empty() {
+            "proved; nothing to add".to_owned()
+        } else {
+            "proved and repaired".to_owned()
+        },
+        facts,
+        source: source_lines(text, one.line),
+        columns: plan.columns.clone(),
+        rows: plan
+            .listing
+            .iter()
+            .map(|listed| RepairedRow {
+                at: format!("{:#x}", start + listed.at),
+                text: listed.text.clone(),
+                mark: marks.get(&listed.at).cloned().unwrap_or_default(),
+                cells: listed
+                    .shown
+                    .iter()
+                    .map(|shown| RepairedCell {
+                        before: shown.before.clone(),
+                        after: shown.after.clone(),
+                        precision: shown.precision.map(precise).unwrap_or_default(),
+                    })
+                    .collect(),
+            })
+            .collect(),
+    }
+}
+
+/// The lines of a function: from its definition to where its braces are closed.
+fn source_lines(text: &str, line: u32) -> Vec<(u32, String)> {
+    let mut lines = Vec::new();
+    let mut depth = 0i64;
+    for (number, content) in text
+        .lines()
+        .enumerate()
+        .skip(line.saturating_sub(1) as usize)
+    {
+        lines.push((number as u32 + 1, content.to_owned()));
+        let opened = content.matches('{').count() as i64;
+        depth += opened - content.matches('}').count() as i64;
+        let begun = opened > 0 || lines.len() > 1 && depth > 0;
+        if begun && depth <= 0 || lines.len() > 400 {
+            break;
+        }
+    }
+    lines
+}
+
+fn acceptance(accepted: &Accepted) -> String {
+    let change = accepted.bytes_after as f64 / accepted.bytes_before.max(1) as f64 * 100.0 - 100.0;
+    let verified = match accepted.complaints {
+        Some((before, after)) => format!("{before} complaints before, {after} after"),
+        None => "did not come to an end on the input, so nothing is known".to_owned(),
+    };
+    format!("code unchanged; llvm-dwarfdump --verify: {verified}; size {change:+.1} %")
 }
 
 fn explain(image: &Image, plan: &Plan) {
@@ -411,11 +555,7 @@ fn explain(image: &Image, plan: &Plan) {
             println!("    {}: {removed} is removed", variable.name);
         }
         for span in &variable.spans {
-            let precision = match span.precision {
-                Precision::Exact => "exact".to_owned(),
-                Precision::Lanes(k) => format!("the first of {k} lanes"),
-                Precision::Within(k) => format!("the first of {k} iterations"),
-            };
+            let precision = precise(span.precision);
             println!(
                 "    {} = {}  over {:#x}-{:#x} ({precision})",
                 variable.name,

@@ -197,6 +197,26 @@ pub struct OldPiece {
 }
 
 impl Variable {
+    /// What is said at an address, for people; empty: nothing.
+    pub fn said(&self, pc: u64) -> String {
+        let encoding = gimli::Encoding {
+            address_size: 8,
+            format: gimli::Format::Dwarf32,
+            version: 5,
+        };
+        let text = |piece: &OldPiece| crate::describe::expression_text(&piece.expression, encoding);
+        match (self.at(pc), &self.location) {
+            (None, _) | (_, Location::Missing) => String::new(),
+            (_, Location::Constant) => "a constant over the whole scope".to_owned(),
+            (_, Location::Everywhere(piece)) => text(piece),
+            (_, Location::List(all)) => all
+                .iter()
+                .find(|piece| piece.pc.contains(&pc) && !piece.expression.is_empty())
+                .map(text)
+                .unwrap_or_default(),
+        }
+    }
+
     /// What is said at an address: nothing, a constant, or an expression.
     pub fn at(&self, pc: u64) -> Option<bool> {
         if !self.scope.iter().any(|range| range.contains(&pc)) {

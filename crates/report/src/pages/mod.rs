@@ -1,9 +1,10 @@
 //! The pages. Each file turns data into what its template shows; the templates are compiled in and escape
-//! everything. A new page (of repair) is one more file here and one more path in `site`.
+//! everything. A new page is one more file here and one more path in `site`.
 
 pub(crate) mod conform;
 pub(crate) mod finding;
 pub(crate) mod overview;
+pub(crate) mod repair;
 pub(crate) mod source;
 
 use candor_check::Counts;
