@@ -1,6 +1,6 @@
 //! Proves every function of a source in an object and prints a line per function: for looking at many at once.
 //!
-//! `cargo run --release -p candor-prove --example kernels -- SOURCE OBJECT [FUNCTION...]`
+//! `cargo run --release -p candor-prove --example kernels -- SOURCE OBJECT [SECONDS] [FUNCTION...]`; SECONDS is the limit for one function.
 use std::path::PathBuf;
 
 use candor_prove::image::Image;
@@ -11,12 +11,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let source = PathBuf::from(arguments.next().ok_or("give a source")?);
     let object = PathBuf::from(arguments.next().ok_or("give an object")?);
-    let wanted: Vec<String> = arguments.collect();
+    let mut wanted: Vec<String> = arguments.collect();
+    let mut settings = Settings::default();
+    if let Some(seconds) = wanted.first().and_then(|word| word.parse().ok()) {
+        settings.time = std::time::Duration::from_secs(seconds);
+        wanted.remove(0);
+    }
     let sandbox = Sandbox::detect();
     let scratch = Scratch::new()?;
     let module = source_ir(&sandbox, &scratch, &source, &[])?;
     let image = Image::load(&object)?;
-    let prover = Prover::new(&sandbox, &scratch, Settings::default());
+    let prover = Prover::new(&sandbox, &scratch, settings);
     for (name, _) in &module.functions {
         if !wanted.is_empty() && !wanted.contains(name) {
             continue;

@@ -1,6 +1,6 @@
 //! Repairs every function of a source that is proved in a file, and prints the paper's figures as a table.
 //!
-//! `cargo run --release -p candor-repair --example table -- SOURCE FILE [OUTPUT] [--ablation] [FUNCTION...]`
+//! `cargo run --release -p candor-repair --example table -- SOURCE FILE [OUTPUT] [--ablation] [--debuggers] [FUNCTION...]`
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -9,11 +9,13 @@ use candor_prove::image::Image;
 use candor_prove::{Outcome, Prover, Settings, source_ir};
 use candor_repair::{Programs, Switches, Validation, accept, plan};
 use candor_toolchain::{Sandbox, Scratch};
+use candor_tracer::Debugger;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let ablation = arguments.iter().any(|one| one == "--ablation");
-    arguments.retain(|one| one != "--ablation");
+    let debuggers = arguments.iter().any(|one| one == "--debuggers");
+    arguments.retain(|one| one != "--ablation" && one != "--debuggers");
     let [source, file, rest @ ..] = &arguments[..] else {
         return Err("give SOURCE FILE [OUTPUT|-] [FUNCTION...]".into());
     };
@@ -128,6 +130,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     .and_then(|(_, function)| function.as_ref().ok())
                     .ok_or("no such function")?;
                 let code = image.code(&proof.function)?;
+                if debuggers {
+                    let mut kinds = Vec::new();
+                    for debugger in Debugger::discover(&sandbox) {
+                        if kinds.contains(&debugger.kind) {
+                            continue;
+                        }
+                        kinds.push(debugger.kind);
+                        let asked = programs.ask(&sandbox, &debugger, &proof.function, 120);
+                        println!("  {:?} {} {asked:?}", debugger.kind, proof.function);
+                    }
+                }
                 match programs.validate(&sandbox, function, &code, proof)? {
                     Validation::NotRun(why) => println!("{} not run: {why}", proof.function),
                     Validation::Walked(seen) => {

@@ -31,4 +31,4 @@ pub use error::Error;
 pub use expression::Expression;
 pub use plan::{Counts, Listed, Plan, Planned, Shown, Span, plan};
 pub use spread::{Precision, Switches};
-pub use validate::{Programs, Tally, Validated, Validation};
+pub use validate::{Asked, Programs, Tally, Validated, Validation};

@@ -16,7 +16,7 @@ use candor_prove::ir::{Function, Module, Operand};
 use candor_prove::live::{SourceRun, Surroundings, run};
 use candor_prove::{MachineEnd, Proof};
 use candor_toolchain::{Job, Limits, Sandbox, Scratch};
-use candor_tracer::{Continue, Launch, Step, Walked, walk};
+use candor_tracer::{Continue, Debugger, Launch, Query, Step, Walked, walk};
 use serde::Serialize;
 
 use crate::Error;
@@ -63,6 +63,29 @@ pub enum Validation {
     Walked(Validated),
     /// It was not, and why.
     NotRun(String),
+}
+
+/// What a debugger shows at the first instructions of a function, against the native engine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// The same value.
+    pub same: u64,
+    /// No value, here and there.
+    pub none: u64,
+    /// Something else.
+    pub other: u64,
+    /// Not comparable, or not reached.
+    pub unknown: u64,
+    /// The first that are something else.
+    pub told: Vec<String>,
+}
+
+/// Only what functions declare.
+fn own_variables() -> SiteOptions {
+    SiteOptions {
+        globals: false,
+        ..SiteOptions::default()
+    }
 }
 
 /// The programs that are compared.
@@ -137,6 +160,83 @@ impl Programs {
         }))
     }
 
+    /// How the program is started so that it calls a function.
+    fn launch(&self, function: &str) -> Launch {
+        let directory = self.program.parent().unwrap_or(Path::new("/")).to_owned();
+        let mut launch = Launch::new(&self.program, directory);
+        launch.limits = Limits {
+            cpu: std::time::Duration::from_secs(60),
+            wall: std::time::Duration::from_secs(120),
+            ..Limits::program()
+        };
+        if self.driven {
+            launch.arguments.push(function.into());
+        }
+        launch
+    }
+
+    /// What a debugger shows of the repaired program at the first instructions of a function's first call, against the native
+    /// engine. `Err`: why nothing could be asked.
+    pub fn ask(
+        &self,
+        sandbox: &Sandbox,
+        debugger: &Debugger,
+        function: &str,
+        most: usize,
+    ) -> Result<Asked, String> {
+        let launch = self.launch(function);
+        let options = own_variables();
+        let mut visits: HashMap<u64, u32> = HashMap::new();
+        let mut queries: Vec<Query> = Vec::new();
+        let mut seen: Vec<Vec<Observation>> = Vec::new();
+        let mut look = |step: &Step<'_>| {
+            let visit = visits.entry(step.pc.0).or_default();
+            *visit += 1;
+            if let Ok(site) = self.after.site(step.pc, &options) {
+                let mut sight = Sight::default();
+                self.after.look(&site, step.machine, &mut sight);
+                let leaves = site.leaves().iter().map(|leaf| leaf.key.clone()).collect();
+                queries.push(Query {
+                    pc: step.pc,
+                    visit: *visit,
+                    leaves,
+                });
+                seen.push(sight.observations().to_vec());
+            }
+            if queries.len() < most {
+                Continue::Yes
+            } else {
+                Continue::No
+            }
+        };
+        walk(sandbox, &self.after, &launch, function, &mut look)
+            .map_err(|error| error.to_string())?;
+        let limit = std::time::Duration::from_secs(120);
+        let session = debugger
+            .ask(sandbox, &self.after, &launch, &queries, limit)
+            .map_err(|error| error.to_string())?;
+        let mut asked = Asked::default();
+        for ((query, ours), theirs) in queries.iter().zip(&seen).zip(&session.answers) {
+            for ((leaf, ours), theirs) in query.leaves.iter().zip(ours).zip(theirs) {
+                match theirs.agrees(ours) {
+                    None => asked.unknown += 1,
+                    Some(true) if ours.value().is_some() => asked.same += 1,
+                    Some(true) => asked.none += 1,
+                    Some(false) => {
+                        asked.other += 1;
+                        if asked.told.len() < MOST_TOLD {
+                            asked.told.push(format!(
+                                "at {:#x}, visit {}: `{leaf}` is {theirs}, ours {ours}",
+                                query.pc.0, query.visit
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(asked)
+    }
+
     /// Walks through the first call of a function.
     pub fn validate(
         &self,
@@ -149,16 +249,7 @@ impl Programs {
         let Some(symbol) = self.after.symbol(&proof.function) else {
             return not_run("the program does not hold it".to_owned());
         };
-        let directory = self.program.parent().unwrap_or(Path::new("/")).to_owned();
-        let mut launch = Launch::new(&self.program, directory);
-        launch.limits = Limits {
-            cpu: std::time::Duration::from_secs(60),
-            wall: std::time::Duration::from_secs(120),
-            ..Limits::program()
-        };
-        if self.driven {
-            launch.arguments.push(proof.function.clone().into());
-        }
+        let launch = self.launch(&proof.function);
         let mut judge = Judge {
             programs: self,
             function,
@@ -270,10 +361,7 @@ impl Judge<'_> {
 
     /// Notes what both debug informations show.
     fn look(&mut self, at: u64, step: &Step<'_>) {
-        let options = SiteOptions {
-            globals: false,
-            ..SiteOptions::default()
-        };
+        let options = own_variables();
         let programs = self.programs;
         let sites = self.sites.entry(at).or_insert_with(|| {
             [&programs.before, &programs.after].map(|image| image.site(step.pc, &options).ok())
