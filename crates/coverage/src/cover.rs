@@ -7,6 +7,16 @@ pub struct Cover {
 }
 
 impl Cover {
+    /// A set from its bits, 64 statements a word.
+    pub fn from_words(words: Vec<u64>) -> Self {
+        Cover { words }
+    }
+
+    /// Its bits, 64 statements a word.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// Adds a statement.
     pub fn insert(&mut self, statement: u32) {
         let word = statement as usize / 64;

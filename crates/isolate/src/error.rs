@@ -31,6 +31,14 @@ pub enum Error {
     /// The time given for the whole isolation is used up.
     #[error("the time for the whole isolation is used up")]
     OutOfTime,
+    /// Kept spectra that cannot be written or read.
+    #[error("{}: {why}", path.display())]
+    Spectra {
+        /// Their file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The predicate failed on our side.
     #[error(transparent)]
     Predicate(#[from] candor_predicate::Error),

@@ -86,6 +86,11 @@ pub struct FileArgs {
     #[arg(long, value_name = "FILE")]
     pub isolations: Option<PathBuf>,
 
+    /// With --benchmark: keep what the rankings are made of here; bugs that have a result already are then ranked from it anew,
+    /// by the present formulas, and nothing is compiled for them
+    #[arg(long, value_name = "DIR")]
+    pub spectra: Option<PathBuf>,
+
     /// With --benchmark: also search with rules chosen at random
     #[arg(long)]
     pub random_rules: bool,
@@ -402,6 +407,14 @@ pub fn benchmark(
         mutants: args.time / 3,
         random_rules: args.random_rules,
     };
+    let keep = args.spectra.as_deref();
+    if let Some(directory) = keep {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
+        for row in rows.iter_mut().filter(|row| !row.places.is_empty()) {
+            *row = benchmark::again(row.clone(), &coverage, directory)?;
+        }
+    }
     for (number, bug) in (1..).zip(&bugs) {
         if rows.iter().any(|row| row.number == bug.number) {
             continue;
@@ -415,6 +428,7 @@ pub fn benchmark(
             jobs,
             budget,
             &memory,
+            keep,
             &|progress| {
                 bar.set_message(format!(
                     "{number} of {}: PR {} {}",

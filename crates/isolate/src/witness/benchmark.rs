@@ -21,6 +21,7 @@ use super::chain::Selection;
 use super::locate::{Gathered, Settings, Sources, gather};
 use super::search::Tries;
 use super::sources::SuiteMemory;
+use super::spectra::Spectra;
 use crate::{Cure, CureKind, Error, Isolation, Progress, Suspect};
 
 /// One row of the table.
@@ -234,6 +235,18 @@ pub struct Budget {
     pub random_rules: bool,
 }
 
+/// Where a bug's spectra are kept.
+pub fn spectra_file(directory: &Path, number: &str) -> PathBuf {
+    directory.join(format!("{number}.spectra"))
+}
+
+/// A bug's row with its places by the present formulas, from what is kept of it; nothing is compiled.
+pub fn again(mut row: Row, coverage: &CoverageCompiler, kept: &Path) -> Result<Row, Error> {
+    let spectra = Spectra::load(&spectra_file(kept, &row.number))?;
+    row.places = places(coverage, &spectra, &row.truth);
+    Ok(row)
+}
+
 /// Runs one bug; `known` is stage 1's answer where it is known. What cannot be run is a row that says why.
 #[allow(clippy::too_many_arguments)]
 pub fn run(
@@ -245,6 +258,7 @@ pub fn run(
     jobs: usize,
     budget: Budget,
     memory: &SuiteMemory,
+    keep: Option<&Path>,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Row, Error> {
     let started = Instant::now();
@@ -262,7 +276,7 @@ pub fn run(
         seconds: 0.0,
     };
     let result = steps(
-        tools, bug, known, compiler, coverage, jobs, budget, memory, progress, &mut row,
+        tools, bug, known, compiler, coverage, jobs, budget, memory, keep, progress, &mut row,
     );
     row.seconds = started.elapsed().as_secs_f64();
     match result {
@@ -285,6 +299,7 @@ fn steps(
     jobs: usize,
     budget: Budget,
     memory: &SuiteMemory,
+    keep: Option<&Path>,
     progress: &(dyn Fn(Progress) + Sync),
     row: &mut Row,
 ) -> Result<(), Error> {
@@ -346,12 +361,29 @@ fn steps(
         }
     };
     describe(coverage, &gathered, &isolation, row);
+    let random =
+        random.and_then(|gathered| gathered.voters.witnesses.get(&Voter::Mutants).cloned());
+    let spectra = Spectra {
+        failing: gathered.failing,
+        voters: gathered.voters,
+        random,
+    };
+    if let Some(directory) = keep {
+        spectra.save(&spectra_file(directory, &bug.number))?;
+    }
+    row.places = places(coverage, &spectra, &bug.files);
+    Ok(())
+}
+
+fn places(coverage: &CoverageCompiler, spectra: &Spectra, truth: &[String]) -> Vec<Place> {
+    let mut places = Vec::new();
     for headers in [false, true] {
         for technique in TECHNIQUES {
-            let ranking = ranking(coverage, technique, headers, &gathered, random.as_ref());
-            let Some(ranking) = ranking else { continue };
-            let position = Position::of(&ranking, &bug.files);
-            row.places.push(Place {
+            let Some(ranking) = ranking(coverage, technique, headers, spectra) else {
+                continue;
+            };
+            let position = Position::of(&ranking, truth);
+            places.push(Place {
                 technique,
                 headers,
                 first: position.first,
@@ -361,7 +393,7 @@ fn steps(
             });
         }
     }
-    Ok(())
+    places
 }
 
 /// The bug as a case.
@@ -459,18 +491,11 @@ fn ranking(
     coverage: &CoverageCompiler,
     technique: Technique,
     headers: bool,
-    gathered: &Gathered,
-    random: Option<&Gathered>,
+    spectra: &Spectra,
 ) -> Option<Ranking> {
     let map = coverage.map();
-    let of = |voter: Voter| {
-        gathered
-            .voters
-            .witnesses
-            .get(&voter)
-            .cloned()
-            .unwrap_or_default()
-    };
+    let (failing, voters) = (&spectra.failing, &spectra.voters);
+    let of = |voter: Voter| voters.witnesses.get(&voter).cloned().unwrap_or_default();
     let alone = |list: Vec<Witness>| Voters {
         witnesses: BTreeMap::from([(Voter::Mutants, list)]),
         curing: Vec::new(),
@@ -487,24 +512,24 @@ fn ranking(
         Technique::Bisection => {
             let voters = Voters {
                 witnesses: BTreeMap::new(),
-                curing: gathered.voters.curing.clone(),
+                curing: voters.curing.clone(),
             };
-            let mut ranking = rank(&map, &gathered.failing, &voters, fusion);
+            let mut ranking = rank(&map, failing, &voters, fusion);
             let listed = |file: &candor_coverage::RankedFile| !file.votes.is_empty();
             ranking.files.retain(listed);
             ranking
         }
-        Technique::Suite => rank(&map, &gathered.failing, &alone(of(Voter::Suite)), diwi),
+        Technique::Suite => rank(&map, failing, &alone(of(Voter::Suite)), diwi),
         Technique::RandomRules => {
-            let random = random?;
-            rank(&map, &random.failing, &random.voters, diwi)
+            let random = spectra.random.clone()?;
+            rank(&map, failing, &alone(random), diwi)
         }
-        Technique::Diwi => rank(&map, &gathered.failing, &alone(of(Voter::Mutants)), diwi),
+        Technique::Diwi => rank(&map, failing, &alone(of(Voter::Mutants)), diwi),
         Technique::DiwiAndOptions => {
             let both = [of(Voter::Mutants), of(Voter::OneChange)].concat();
-            rank(&map, &gathered.failing, &alone(both), diwi)
+            rank(&map, failing, &alone(both), diwi)
         }
-        Technique::Fusion => rank(&map, &gathered.failing, &gathered.voters, fusion),
+        Technique::Fusion => rank(&map, failing, voters, fusion),
     })
 }
 

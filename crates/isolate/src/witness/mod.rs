@@ -14,7 +14,7 @@
 //! 5. `sources`: witnesses that are no mutants: the developers' tests, random programs, the failing
 //!    program with a cure of stage 1, an EMI variant without one of its snippets.
 //! 6. `locate`: all of it, then the ranking (`candor_coverage::ranking`).
-//! 7. `benchmark`: the same over a table of bugs whose files are known (§5).
+//! 7. `benchmark`: the same over a table of bugs whose files are known (§5); `spectra` keeps what its rankings are made of.
 
 pub mod benchmark;
 mod chain;
@@ -24,6 +24,7 @@ mod protect;
 pub mod rules;
 mod search;
 mod sources;
+mod spectra;
 mod tokens;
 
 pub use chain::Selection;
@@ -31,3 +32,4 @@ pub use judge::Judged;
 pub use locate::{Ended, Gathered, Kept, Location, Settings, Sources, gather, locate};
 pub use search::Tries;
 pub use sources::SuiteMemory;
+pub use spectra::Spectra;

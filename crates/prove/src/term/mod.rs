@@ -60,6 +60,8 @@ pub const FALSE: Bool = Bool(1);
 
 const ONE: Mono = Mono(0);
 /// Polynomials above this many terms are given up.
+/// Bytes that the terms of one proof may take, about.
+const MOST_HELD: usize = 256 << 20;
 const MOST_TERMS: usize = 3000;
 
 /// What an atom is.
@@ -166,6 +168,8 @@ pub struct Terms {
     /// What the machine program must satisfy to not trap, to be proved where it was met.
     pub obligations: Vec<Bool>,
     deciding: u32,
+    /// Bytes that the terms take, about.
+    held: usize,
 }
 
 /// All ones of a width.
@@ -220,6 +224,7 @@ impl Terms {
             statistics: Default::default(),
             obligations: Vec::new(),
             deciding: 0,
+            held: 0,
         };
         terms.formula(Formula::True);
         terms.formula(Formula::False);
@@ -247,9 +252,23 @@ impl Terms {
             return *known;
         }
         let id = Mono(self.monos.len() as u32);
+        self.hold(atoms.len() * 8 + 64);
         self.monos.push(atoms.clone());
         self.mono_ids.insert(atoms, id);
         id
+    }
+
+    /// Counts memory: terms are never given back, and some questions make ever more of them.
+    fn hold(&mut self, bytes: usize) {
+        self.held += bytes;
+        if self.held > MOST_HELD {
+            self.trouble.get_or_insert_with(|| {
+                format!(
+                    "the terms of one proof need more than {} MB",
+                    MOST_HELD >> 20
+                )
+            });
+        }
     }
 
     fn poly(&mut self, width: u8, terms: Vec<(Mono, u64)>) -> Bv {
@@ -261,6 +280,7 @@ impl Terms {
             return *known;
         }
         let id = Bv(self.polys.len() as u32);
+        self.hold(poly.terms.len() * 32 + 96);
         self.polys.push(poly.clone());
         self.poly_ids.insert(poly, id);
         id
@@ -271,6 +291,7 @@ impl Terms {
             return *known;
         }
         let id = Bool(self.bools.len() as u32);
+        self.hold(256);
         self.bools.push(formula.clone());
         self.bool_ids.insert(formula, id);
         id
