@@ -64,6 +64,29 @@ fn a_command_decides_and_the_original_stays() {
     assert_eq!(again.status.code(), Some(0), "{}", said(&again));
 }
 
+/// What only the compiler under test can read is its own sort of C (a crash of gcc, PR 108522, is on such a program).
+#[test]
+fn a_dialect_of_the_compiler_is_c_too() {
+    let directory = playground();
+    let here = directory.path();
+    let dialect = "#define ARGUMENTS (int n)\nint keep ARGUMENTS { struct { char s[n]; } x; return sizeof x; }\n";
+    std::fs::write(here.join("prog.c"), dialect).unwrap();
+    let words = [
+        "reduce",
+        "prog.c",
+        "--command",
+        "./interesting.sh",
+        "--cc",
+        "gcc-12",
+        "-O0",
+        "--keep-names",
+    ];
+    let output = candor(here, &words);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let text = std::fs::read_to_string(here.join("prog.reduced.c")).unwrap();
+    assert!(text.contains("keep") && !text.contains("struct"), "{text}");
+}
+
 #[test]
 fn what_cannot_be_reduced_is_refused_in_words() {
     let directory = playground();

@@ -16,7 +16,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
 }
 
 /// Writes a file, whole or not at all.
-pub fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     let failed = |source| Error::from(candor_toolchain::Error::file("write", path, source));
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()

@@ -34,7 +34,6 @@ pub mod spectrum;
 pub use compiler::{Compiled, CoverageCompiler, Covered, Kind, Manifest};
 pub use cover::Cover;
 pub use error::Error;
-pub use files::write as write_file;
 pub use map::{Map, Statement};
 pub use metrics::{Position, Tally};
 pub use prepare::{Plan, Progress, Recipe, Request, prepare};

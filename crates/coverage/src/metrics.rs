@@ -17,10 +17,15 @@ pub struct Position {
 }
 
 impl Position {
-    /// Looks the files up; `same` says whether a ranked file is the one meant.
+    /// Looks the files up in a ranking.
     pub fn of(ranking: &Ranking, truth: &[String]) -> Self {
-        let worst = ranking.files.len() + 1;
-        let ranks: Vec<Option<usize>> = truth.iter().map(|file| ranking.position(file)).collect();
+        Position::new(truth, ranking.files.len(), |file| ranking.position(file))
+    }
+
+    /// The files of `truth`, each of which has a `place` among so many files, or none.
+    pub fn new(truth: &[String], files: usize, place: impl Fn(&str) -> Option<usize>) -> Self {
+        let worst = files + 1;
+        let ranks: Vec<Option<usize>> = truth.iter().map(|file| place(file)).collect();
         let first = ranks.iter().flatten().min().copied();
         let total: usize = ranks.iter().map(|rank| rank.unwrap_or(worst)).sum();
         Position {

@@ -4,19 +4,34 @@
 //! suspicion of a file's statements. [`Formula::Fusion`], the default, lets every source of witnesses
 //! vote on its own and sums reciprocal ranks: sources fail on different bugs, and pooling their
 //! counts drowns the small ones. Within a voter the mean is drawn towards the mean of all files, by
-//! [`SHRINK`] statements' weight: otherwise files of which two lines ran top every list.
+//! some statements' weight ([`Tuning`]): otherwise files of which two lines ran top every list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cover, Map, Spectrum};
+use crate::{Cover, Map, Position, Spectrum};
 
-/// Statements' worth of the overall mean in each file's mean.
-pub const SHRINK: f64 = 50.0;
+/// The numbers in the fusion. `cargo run --example rankings` of `candor-isolate` compares others on kept spectra.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// Statements' worth of the overall mean in each file's mean.
+    pub shrink: f64,
+    /// How far the first place is ahead: a vote is weight/(calm + rank).
+    pub calm: f64,
+    /// What a voter's vote weighs.
+    pub weight: fn(Voter) -> f64,
+}
 
-/// How far the first place is ahead: a vote is 1/(CALM + rank).
-pub const CALM: f64 = 10.0;
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning {
+            shrink: 50.0,
+            calm: 10.0,
+            weight: |_| 1.0,
+        }
+    }
+}
 
 /// Functions and lines named per file.
 const MOST_FUNCTIONS: usize = 8;
@@ -203,33 +218,17 @@ pub fn rank(map: &Map, failing: &Cover, voters: &Voters, choice: Choice) -> Rank
                 lists.push((voter, places(&table.means(&spectrum, 0.0))));
             }
         }
-        Formula::Fusion => {
-            for (voter, list) in &sources {
-                let spectrum = Spectrum::new(failing, list.iter().map(|one| &one.cover));
-                lists.push((*voter, places(&table.means(&spectrum, SHRINK))));
-            }
-            let curing = table.curing(&voters.curing);
-            if !curing.is_empty() {
-                lists.push((Voter::CuringPasses, curing));
-            }
-        }
+        Formula::Fusion => lists = votes(&table, failing, voters, Tuning::default().shrink),
     }
     if lists.is_empty() {
         return Ranking::default();
     }
-    let scores: BTreeMap<u32, f64> = table
-        .files
-        .keys()
-        .map(|file| {
-            let votes = lists.iter().filter_map(|(_, list)| list.get(file));
-            let score = match choice.formula {
-                Formula::Diwi => votes.map(|(_, score)| score).sum(),
-                Formula::Fusion => votes.map(|(rank, _)| 1.0 / (CALM + *rank as f64)).sum(),
-            };
-            (*file, score)
-        })
-        .collect();
-    let order = places(&scores);
+    let order = match choice.formula {
+        Formula::Diwi => lists
+            .first()
+            .map_or_else(Places::new, |(_, list)| list.clone()),
+        Formula::Fusion => fuse(&table, &lists, &Tuning::default()),
+    };
     let all: Vec<&Witness> = sources.iter().flat_map(|(_, list)| list.iter()).collect();
     let pooled = Spectrum::new(failing, all.iter().map(|one| &one.cover));
     let mut files: Vec<RankedFile> = order
@@ -282,10 +281,72 @@ pub fn rank(map: &Map, failing: &Cover, voters: &Voters, choice: Choice) -> Rank
     Ranking { files }
 }
 
+/// Each voter's places for the files.
+fn votes(table: &Table, failing: &Cover, voters: &Voters, shrink: f64) -> Vec<(Voter, Places)> {
+    let mut lists: Vec<(Voter, Places)> = voters
+        .witnesses
+        .iter()
+        .filter(|(_, list)| !list.is_empty())
+        .map(|(voter, list)| {
+            let spectrum = Spectrum::new(failing, list.iter().map(|one| &one.cover));
+            (*voter, places(&table.means(&spectrum, shrink)))
+        })
+        .collect();
+    let curing = table.curing(&voters.curing);
+    if !curing.is_empty() {
+        lists.push((Voter::CuringPasses, curing));
+    }
+    lists
+}
+
+/// The places that all voters together give.
+fn fuse(table: &Table, lists: &[(Voter, Places)], tuning: &Tuning) -> Places {
+    let vote = |voter: Voter, rank: usize| (tuning.weight)(voter) / (tuning.calm + rank as f64);
+    let scores: BTreeMap<u32, f64> = table
+        .files
+        .keys()
+        .map(|file| {
+            let votes = lists
+                .iter()
+                .filter_map(|(voter, list)| Some(vote(*voter, list.get(file)?.0)));
+            (*file, votes.sum())
+        })
+        .collect();
+    places(&scores)
+}
+
+/// One bug, ready to be ranked with many tunings: the counting is done once per `shrink`.
+#[derive(Debug)]
+pub struct Ballot {
+    table: Table,
+    lists: Vec<(Voter, Places)>,
+}
+
+impl Ballot {
+    /// Counts.
+    pub fn new(map: &Map, failing: &Cover, voters: &Voters, headers: bool, shrink: f64) -> Self {
+        let table = Table::new(map, failing, headers);
+        let lists = votes(&table, failing, voters, shrink);
+        Ballot { table, lists }
+    }
+
+    /// Where a bug's files are; `tuning.shrink` is the ballot's.
+    pub fn position(&self, tuning: &Tuning, truth: &[String]) -> Position {
+        let places = fuse(&self.table, &self.lists, tuning);
+        Position::new(truth, places.len(), |meant| {
+            let names = self.table.names.iter();
+            let found = names.filter(|(_, name)| is_same(name, meant));
+            let ranks = found.filter_map(|(file, _)| places.get(file));
+            ranks.map(|(rank, _)| *rank).min()
+        })
+    }
+}
+
 /// How many files come with functions and witnesses.
 const EXPLAINED: usize = 20;
 
 /// What the failing compilation reached, by file.
+#[derive(Debug)]
 struct Table {
     files: BTreeMap<u32, Vec<u32>>,
     names: BTreeMap<u32, String>,

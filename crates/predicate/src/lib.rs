@@ -32,6 +32,7 @@ mod verdict;
 
 pub use case::{Case, Claim, Manner, Pass, SavedProgram, Subject, write_whole};
 pub use error::Error;
+pub use object::compile;
 pub use validity::Validity;
 pub use verdict::{Evidence, Options, Predicate, Prepared, Rejection, Setup, Verdict};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use candor_check::Toolset;
 use candor_predicate::{Case, Claim, Options, Setup, Verdict, predicate_for};
-use candor_toolchain::{Compiler, Program};
+use candor_toolchain::{Built, Compiler, Limits, Program};
 
 use crate::jury::{Jury, Size, Stop, Tally};
 use crate::keep::Keeper;
@@ -131,7 +131,7 @@ pub fn reduce(
         settings.name.clone_from(&case.program.name);
     }
     let settings = &settings;
-    refuse_what_is_not_c(tools, case, &original)?;
+    refuse_what_is_not_c(tools, case, &original, compiler)?;
     let generous = Options {
         run: settings.time,
         ..Options::default()
@@ -199,8 +199,13 @@ pub fn reduce(
     work.finish(case, &original, start, tally, stopped)
 }
 
-/// A file that neither the grammar nor the front end can read is not C.
-fn refuse_what_is_not_c(tools: &Toolset<'_>, case: &Case, program: &Program) -> Result<(), Error> {
+/// A file that neither the grammar nor the front end nor the compiler itself can read is not C.
+fn refuse_what_is_not_c(
+    tools: &Toolset<'_>,
+    case: &Case,
+    program: &Program,
+    compiler: &Compiler,
+) -> Result<(), Error> {
     if !syntax::parse(&program.text)?.has_error {
         return Ok(());
     }
@@ -210,11 +215,39 @@ fn refuse_what_is_not_c(tools: &Toolset<'_>, case: &Case, program: &Program) -> 
         .parse(&program.path, Some(&program.text), &program.flags);
     match parsed {
         Ok(_) => Ok(()),
+        // gcc's C has what libclang refuses, such as arrays of variable length in structures
+        Err(_) if accepts(tools, case, program, compiler)? => Ok(()),
         Err(error) => Err(Error::NotC {
             path: PathBuf::from(&case.program.name),
             reason: error.to_string(),
         }),
     }
+}
+
+/// Whether the compiler under test finds no mistake in the program, crash or not.
+fn accepts(
+    tools: &Toolset<'_>,
+    case: &Case,
+    program: &Program,
+    compiler: &Compiler,
+) -> Result<bool, Error> {
+    let workshop = tools.workshop;
+    let limits = Limits::compiler();
+    let (built, _) = candor_predicate::compile(
+        workshop.sandbox,
+        workshop.scratch,
+        compiler,
+        program,
+        &case.flags,
+        &limits,
+    )?;
+    let is_mistake =
+        |line: &str| line.contains(" error: ") && !line.contains("internal compiler error");
+    Ok(match built {
+        Built::Rejected { .. } => false,
+        Built::Crashed { diagnostics, .. } => !diagnostics.lines().any(is_mistake),
+        _ => true,
+    })
 }
 
 /// Asks about the unchanged program, more than once; what it shows settles what the claim left open

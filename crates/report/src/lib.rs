@@ -35,10 +35,11 @@ pub use data::{
 };
 pub use error::Error;
 pub use pages::conform::ConformRun;
+pub use pages::isolate::{IsolateRun, SuspectFile};
 pub use pages::repair::{RepairRun, RepairedCell, RepairedFunction, RepairedRow};
 pub use pages::{finding_page, overview_page, source_page};
 pub use sarif::sarif;
 pub use serve::{ServeOptions, serve};
-pub use site::{Content, Site, conform_site, repair_site, source_site};
+pub use site::{Content, Site, conform_site, isolate_site, repair_site, source_site};
 pub use terminal::terminal;
 pub use tracker::{Tracker, tracker};

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::data::{Dossier, Entry, Overview};
 use crate::pages::conform::ConformRun;
+use crate::pages::isolate::IsolateRun;
 use crate::pages::repair::RepairRun;
 use crate::pages::{self, Frame};
 use crate::words::file_slug;
@@ -196,10 +197,7 @@ impl<'a> Site<'a> {
 
 /// Writes the pages of one checked program, a page per build; gives the path of the first.
 pub fn source_site(views: &[SourceView], directory: &Path) -> Result<PathBuf, Error> {
-    prepare(directory)?;
-    put(directory, "style.css", STYLE.as_bytes())?;
-    put(directory, "script.js", SCRIPT.as_bytes())?;
-    put(directory, "icon.svg", ICON.as_bytes())?;
+    surroundings(directory)?;
     let json = serde_json::to_string_pretty(&json!({"schema": crate::SCHEMA, "builds": views}))?;
     put(directory, "report.json", json.as_bytes())?;
     let mut listed = Vec::new();
@@ -228,10 +226,7 @@ pub fn conform_site(
     sites: &[(&candor_conform::Site, &candor_conform::Detail)],
     directory: &Path,
 ) -> Result<PathBuf, Error> {
-    prepare(directory)?;
-    put(directory, "style.css", STYLE.as_bytes())?;
-    put(directory, "script.js", SCRIPT.as_bytes())?;
-    put(directory, "icon.svg", ICON.as_bytes())?;
+    surroundings(directory)?;
     let mut listed = Vec::new();
     for (number, (site, detail)) in sites.iter().enumerate() {
         let name = format!(
@@ -251,12 +246,25 @@ pub fn conform_site(
     Ok(directory.join("index.html"))
 }
 
-/// Writes what repair gives: a page of all functions and one per function. Gives the first page.
-pub fn repair_site(run: &RepairRun, directory: &Path) -> Result<PathBuf, Error> {
+/// Writes what isolate says of one finding: one page. Gives its place.
+pub fn isolate_site(run: &IsolateRun, directory: &Path) -> Result<PathBuf, Error> {
+    surroundings(directory)?;
+    let page = pages::isolate::render(run)?;
+    put(directory, "index.html", page.as_bytes())?;
+    Ok(directory.join("index.html"))
+}
+
+/// A directory with what all pages use.
+fn surroundings(directory: &Path) -> Result<(), Error> {
     prepare(directory)?;
     put(directory, "style.css", STYLE.as_bytes())?;
     put(directory, "script.js", SCRIPT.as_bytes())?;
-    put(directory, "icon.svg", ICON.as_bytes())?;
+    put(directory, "icon.svg", ICON.as_bytes())
+}
+
+/// Writes what repair gives: a page of all functions and one per function. Gives the first page.
+pub fn repair_site(run: &RepairRun, directory: &Path) -> Result<PathBuf, Error> {
+    surroundings(directory)?;
     let mut names = Vec::new();
     for (number, function) in run.functions.iter().enumerate() {
         let name = format!(

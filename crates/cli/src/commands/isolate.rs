@@ -12,6 +12,7 @@ use candor_toolchain::Family;
 use candor_toolchain::build::quote;
 
 use super::isolate_files::{self, FileArgs};
+use super::isolate_page;
 use crate::Outcome;
 use crate::claim::{ClaimArgs, Question};
 use crate::context::Context;
@@ -76,6 +77,10 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Write the answer as a page to DIR
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
 
     #[command(flatten)]
     surroundings: Surroundings,
@@ -157,6 +162,15 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         candor_isolate::complete(&mut case, isolation);
     }
     let written = write(&args, &case)?;
+    let page = match &args.html {
+        Some(directory) => Some(isolate_page::write(
+            directory,
+            &case,
+            isolation.as_ref(),
+            location.as_ref(),
+        )?),
+        None => None,
+    };
     if args.json {
         let mut all = match &isolation {
             Some(isolation) => serde_json::to_value(isolation)?,
@@ -173,7 +187,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         if let Some(location) = &location {
             isolate_files::print(location);
         }
-        if let Some(path) = written {
+        for path in written.iter().chain(&page) {
             println!("written: {}", path.display());
         }
     }

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod hunt;
 pub mod isolate;
 mod isolate_files;
+mod isolate_page;
 pub mod mutate;
 pub mod prove;
 pub mod reduce;

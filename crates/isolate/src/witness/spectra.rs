@@ -64,7 +64,7 @@ impl Spectra {
         };
         put(&self.failing);
         covers.for_each(|witness| put(&witness.cover));
-        candor_coverage::write_file(path, &bytes)?;
+        candor_predicate::write_whole(path, &bytes)?;
         Ok(())
     }
 

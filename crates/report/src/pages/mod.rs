@@ -3,6 +3,7 @@
 
 pub(crate) mod conform;
 pub(crate) mod finding;
+pub(crate) mod isolate;
 pub(crate) mod overview;
 pub(crate) mod repair;
 pub(crate) mod source;
