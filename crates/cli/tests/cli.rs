@@ -58,6 +58,13 @@ fn the_commands_of_readme_and_manual_run() {
                 String::from_utf8_lossy(&output.stdout),
                 String::from_utf8_lossy(&output.stderr)
             );
+            for written in command
+                .split_whitespace()
+                .filter_map(|word| word.strip_prefix("$OUT/"))
+            {
+                let path = scratch.path().join(written);
+                assert!(path.exists(), "`candor {command}` wrote no {written}");
+            }
             ran += 1;
         }
     }

@@ -3,8 +3,6 @@
 
 use serde::Serialize;
 
-use crate::Ranking;
-
 /// Where a ranking has the files of one bug.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Position {
@@ -17,11 +15,6 @@ pub struct Position {
 }
 
 impl Position {
-    /// Looks the files up in a ranking.
-    pub fn of(ranking: &Ranking, truth: &[String]) -> Self {
-        Position::new(truth, ranking.files.len(), |file| ranking.position(file))
-    }
-
     /// The files of `truth`, each of which has a `place` among so many files, or none.
     pub fn new(truth: &[String], files: usize, place: impl Fn(&str) -> Option<usize>) -> Self {
         let worst = files + 1;
@@ -58,7 +51,7 @@ impl Tally {
         for position in positions {
             tally.bugs += 1;
             for (count, most) in tally.top.iter_mut().zip([1, 5, 10, 20]) {
-                *count += usize::from(position.first <= most);
+                *count += usize::from(position.present && position.first <= most);
             }
             tally.mean_first += position.first as f64;
             tally.mean_average += position.average;
@@ -74,6 +67,15 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_ranking_has_is_in_no_top() {
+        let truth = ["a.cc".to_owned()];
+        let nothing = Position::new(&truth, 0, |_| None);
+        assert_eq!(Tally::of([&nothing]).top, [0; 4]);
+        let absent = Position::new(&truth, 40, |_| None);
+        assert_eq!((absent.first, absent.present), (41, false));
+    }
 
     #[test]
     fn tallies_count_bugs_within_the_first_n() {

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::Selection;
 use super::locate::{Gathered, Settings, Sources, gather};
+use super::rules;
 use super::search::Tries;
 use super::sources::SuiteMemory;
 use super::spectra::Spectra;
@@ -378,11 +379,14 @@ fn steps(
 fn places(coverage: &CoverageCompiler, spectra: &Spectra, truth: &[String]) -> Vec<Place> {
     let mut places = Vec::new();
     for headers in [false, true] {
+        // A file that a technique has nothing to say of is behind all that the compiler reached.
+        let all = ranking(coverage, Technique::Fusion, headers, spectra);
+        let all = all.map_or(0, |ranking| ranking.files.len());
         for technique in TECHNIQUES {
             let Some(ranking) = ranking(coverage, technique, headers, spectra) else {
                 continue;
             };
-            let position = Position::of(&ranking, truth);
+            let position = Position::new(truth, all, |file| ranking.position(file));
             places.push(Place {
                 technique,
                 headers,
@@ -496,6 +500,12 @@ fn ranking(
     let map = coverage.map();
     let (failing, voters) = (&spectra.failing, &spectra.voters);
     let of = |voter: Voter| voters.witnesses.get(&voter).cloned().unwrap_or_default();
+    // The paper has no rule that leaves a statement out.
+    let ours = rules::Rule::RemoveStatement.to_string();
+    let papers_mutants = || -> Vec<Witness> {
+        let mutants = of(Voter::Mutants).into_iter();
+        mutants.filter(|one| !one.name.contains(&ours)).collect()
+    };
     let alone = |list: Vec<Witness>| Voters {
         witnesses: BTreeMap::from([(Voter::Mutants, list)]),
         curing: Vec::new(),
@@ -524,9 +534,9 @@ fn ranking(
             let random = spectra.random.clone()?;
             rank(&map, failing, &alone(random), diwi)
         }
-        Technique::Diwi => rank(&map, failing, &alone(of(Voter::Mutants)), diwi),
+        Technique::Diwi => rank(&map, failing, &alone(papers_mutants()), diwi),
         Technique::DiwiAndOptions => {
-            let both = [of(Voter::Mutants), of(Voter::OneChange)].concat();
+            let both = [papers_mutants(), of(Voter::OneChange)].concat();
             rank(&map, failing, &alone(both), diwi)
         }
         Technique::Fusion => rank(&map, failing, voters, fusion),
