@@ -1,7 +1,7 @@
 //! A prepared coverage compiler: compiles a program and says what of itself it executed.
 
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use candor_toolchain::{
@@ -85,6 +85,8 @@ pub struct CoverageCompiler {
     manifest: Manifest,
     /// gcov's map grows with every compilation.
     map: RwLock<Map>,
+    /// Where the stock compiler has the headers that come with it.
+    headers: OnceLock<Option<String>>,
 }
 
 impl CoverageCompiler {
@@ -119,6 +121,7 @@ impl CoverageCompiler {
             directory,
             manifest,
             map: RwLock::new(map),
+            headers: OnceLock::new(),
         })
     }
 
@@ -190,7 +193,7 @@ impl CoverageCompiler {
         directory.write(&name, &program.text)?;
         let bitmap = directory.path().join("coverage.bin");
         let job = self
-            .job(stock, directory.path())
+            .job(sandbox, stock, directory.path())
             .args(flags.iter().cloned())
             .args(
                 program
@@ -220,14 +223,22 @@ impl CoverageCompiler {
         })
     }
 
-    fn job(&self, stock: &Compiler, directory: &Path) -> Job {
+    fn job(&self, sandbox: &Sandbox, stock: &Compiler, directory: &Path) -> Job {
         let here = format!("{}/", self.directory.display());
         match (&self.manifest.kind, stock.family) {
             (Kind::TracePc, Family::Tcc) => {
                 Job::new(self.directory.join("tcc"), directory).args(["-B".to_owned() + &here])
             }
             // -pipe is left out: with it the driver starts the assembler whatever becomes of cc1.
-            (Kind::TracePc, _) => stock.job(directory).arg("-B").arg(here),
+            (Kind::TracePc, _) => {
+                let headers = self
+                    .headers
+                    .get_or_init(|| headers(sandbox, stock, directory));
+                let system = headers
+                    .iter()
+                    .flat_map(|found| ["-isystem", found.as_str()]);
+                stock.job(directory).arg("-B").arg(here).args(system)
+            }
             (Kind::Gcov { command, .. }, _) => {
                 let mut words = command.split_whitespace();
                 Job::new(words.next().unwrap_or_default(), directory).args(words)
@@ -277,6 +288,14 @@ impl CoverageCompiler {
         let text = serde_json::to_string_pretty(manifest).unwrap_or_default() + "\n";
         write(&directory.join(MANIFEST), text.as_bytes())
     }
+}
+
+/// Where gcc's own headers are (`stddef.h`): a cc1 that was never installed looks for them in vain.
+fn headers(sandbox: &Sandbox, stock: &Compiler, directory: &Path) -> Option<String> {
+    let job = stock.job(directory).arg("-print-file-name=include");
+    let answer = sandbox.run(&job, &Limits::compiler()).ok()?;
+    let path = answer.stdout_text().trim().to_owned();
+    Path::new(&path).is_absolute().then_some(path)
 }
 
 fn outcome(finished: &Finished) -> Compiled {

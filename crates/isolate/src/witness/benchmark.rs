@@ -441,13 +441,19 @@ fn case(
                 .filter(|flag| !flag.starts_with("-l"))
                 .cloned()
                 .collect();
+            // What is wrong with every option is wrong against another compiler.
+            let other = || {
+                let clang = |one: &&Compiler| one.family == candor_toolchain::Family::Clang;
+                let last = tools.compilers.iter().rfind(clang);
+                last.map(|compiler| compiler.name.clone())
+            };
+            let (against, reference) = match reference.is_empty() {
+                true => (vec!["-O0".into()], other()),
+                false => (reference, None),
+            };
             Claim::Miscompilation {
-                against: if reference.is_empty() {
-                    vec!["-O0".into()]
-                } else {
-                    reference
-                },
-                reference: None,
+                against,
+                reference,
                 manner: None,
             }
         }
