@@ -15,7 +15,7 @@
 
 use candor_check::{
     Executable, Kind, Object, Plan, PointChoice, Reference, Seen, Settings, Sighting, Toolset,
-    Truth, Watch, is_described, look, references,
+    Truth, Watch, is_described, look, references_of,
 };
 use candor_toolchain::{Built, Compiler, Program, Sanitizer};
 
@@ -65,7 +65,12 @@ impl<'a> Debug<'a> {
             claim: &case.claim,
             subject,
             pass: case.pass.as_ref().filter(|pass| !pass.disable.is_empty()),
-            references: references(tools.workshop, tools.compilers)?,
+            references: references_of(
+                tools.workshop,
+                tools.compilers,
+                &case.program.program(),
+                None,
+            )?,
             settings,
         })
     }

@@ -22,6 +22,7 @@ pub mod gate;
 pub mod inventory;
 pub mod memory;
 pub mod program;
+pub mod rustc;
 pub mod sandbox;
 mod scratch;
 

@@ -9,8 +9,8 @@ use anyhow::bail;
 use candor_check::exhibit::{SourceRequest, truthfulness};
 use candor_check::{Finding, PointChoice, Progress, Report, Request, Settings};
 use candor_predicate::Case;
-use candor_toolchain::Compiler;
 use candor_toolchain::build::quote;
+use candor_toolchain::{Compiler, Family, rustc};
 use indicatif::ProgressBar;
 
 use crate::Outcome;
@@ -26,13 +26,14 @@ Examples:
   candor check prog.c --cc clang-19 --cc gcc-12 -O2 --points all --json
   candor check prog.c --cc clang-19 -O2 --at 6:c     one actionable program P<6,c>, the paper's way
   candor check prog.c -O2 -- -DN=10 -Iinclude        flags for every compiler after --
+  candor check prog.rs --rustc 'rustc +nightly' -O2  a Rust program; default levels 1 2 3 s
   candor check --binary app --reference app-O0       two builds of your own, line by line";
 
 /// Arguments of `candor check`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The C program
+    /// The C or Rust program
     #[arg(required_unless_present = "binary", conflicts_with = "binary")]
     file: Option<PathBuf>,
 
@@ -40,7 +41,11 @@ pub struct Args {
     #[arg(long = "cc", value_name = "COMMAND")]
     compilers: Vec<String>,
 
-    /// An optimisation level such as -O2 or -Og; repeat for more (default: g 1 2 3 s)
+    /// A rustc command for a Rust program; repeat for more (default: the one found)
+    #[arg(long = "rustc", value_name = "COMMAND")]
+    rustc: Vec<String>,
+
+    /// An optimisation level such as -O2 or -Og; repeat for more (default: g 1 2 3 s; Rust: 1 2 3 s)
     #[arg(short = 'O', value_name = "LEVEL")]
     levels: Vec<String>,
 
@@ -108,7 +113,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         (None, Some(binary), Some(reference)) => {
             check_binaries(&args, &context, binary, reference)?
         }
-        _ => bail!("give a C file, or --binary and --reference"),
+        _ => bail!("give a C or Rust file, or --binary and --reference"),
     };
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -141,10 +146,30 @@ fn settings(args: &Args, context: &Context) -> Settings {
 fn check_source(args: &Args, context: &Context, file: &Path) -> anyhow::Result<Report> {
     let program = args.surroundings.load(file)?;
     let choice = point_choice(args)?;
-    let tools = Tools::find(context, &args.compilers)?;
-    let levels = levels(args, context);
-    let builds = tools
-        .under_test()?
+    let rust = program.is_rust();
+    if !rust && !args.rustc.is_empty() {
+        bail!("--rustc is for Rust programs, whose names end in .rs; name C compilers with --cc");
+    }
+    let wanted = [args.compilers.as_slice(), &args.rustc].concat();
+    let tools = Tools::find(context, &wanted)?;
+    let mut levels = levels(args, context);
+    if rust {
+        // a level that rustc does not have is refused if it was asked for, and left out if not
+        if let Some(unknown) = args
+            .levels
+            .iter()
+            .find(|level| !rustc::has_level(&format!("-O{level}")))
+        {
+            bail!("rustc has no level -O{unknown}; it has 0, 1, 2, 3, s and z");
+        }
+        levels.retain(|level| rustc::has_level(level));
+    }
+    let compilers = if rust {
+        tools.rustc_under_test()?
+    } else {
+        tools.under_test()?
+    };
+    let builds = compilers
         .into_iter()
         .flat_map(|compiler| levels.iter().map(move |level| (compiler, level.clone())))
         .collect();
@@ -252,7 +277,11 @@ fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String 
         "candor".to_owned(),
         "check".into(),
         quote(&file.display().to_string()),
-        "--cc".into(),
+        if compiler.family == Family::Rustc {
+            "--rustc".into()
+        } else {
+            "--cc".into()
+        },
         quote(&compiler.name),
         level.to_owned(),
     ];
