@@ -75,6 +75,11 @@ impl<'a> Debug<'a> {
         })
     }
 
+    /// Whether sanitizers are asked: rustc judges Rust itself.
+    fn sanitizes(&self, program: &Program) -> bool {
+        self.options.sanitize && !program.is_rust()
+    }
+
     /// The program with its barriers, if the variable is still in it.
     fn plan(&self, program: &Program) -> Result<Result<Plan, Rejection>, Error> {
         let unit = match self.validity.parsed(program) {
@@ -84,9 +89,11 @@ impl<'a> Debug<'a> {
         let functions = unit.functions();
         let is_subject = |variable: &candor_source::Variable| {
             let function = variable.function.and_then(|index| functions.get(index));
+            // Rust's closures and generic instances have names that the source does not spell
             variable.name == self.subject.root()
-                && function.map(|function| function.name.as_str())
-                    == self.subject.function.as_deref()
+                && (program.is_rust()
+                    || function.map(|function| function.name.as_str())
+                        == self.subject.function.as_deref())
         };
         if !unit.variables().iter().any(is_subject) {
             return Ok(Err(Rejection::Invalid(format!(
@@ -374,7 +381,7 @@ impl Predicate for Debug<'_> {
         if let Err(rejection) = self.hear_others(program, &plan, &mut truth)? {
             return Ok(Err(rejection));
         }
-        if self.options.sanitize
+        if self.sanitizes(program)
             && let Err(rejection) = self.validity.sanitized(program)?
         {
             return Ok(Err(rejection));
@@ -416,7 +423,7 @@ impl Predicate for Debug<'_> {
         if let Some(verdict) = self.counter(program, &plan, &truth, setup)? {
             return Ok(verdict);
         }
-        if self.options.sanitize
+        if self.sanitizes(program)
             && let Err(rejection) = self
                 .validity
                 .sanitized_by(program, Sanitizer::UndefinedAndAddress)?
@@ -434,7 +441,7 @@ impl Predicate for Debug<'_> {
                 )));
             }
         };
-        if self.options.sanitize
+        if self.sanitizes(program)
             && let Err(rejection) = self.validity.sanitized_by(program, Sanitizer::Memory)?
         {
             return Ok(rejection.into());

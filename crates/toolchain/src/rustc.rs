@@ -20,13 +20,28 @@ pub fn build_flags(flags: &[String], user: &[String]) -> Vec<String> {
     if !user.iter().any(|flag| flag.starts_with("--edition")) {
         all.push(format!("--edition={EDITION}"));
     }
-    all.extend(flags.iter().map(|flag| translate(flag)));
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        match (flag.as_str(), words.as_slice().first()) {
+            // clang's way to speak to LLVM
+            ("-mllvm", Some(argument)) => {
+                all.push(format!("-Cllvm-args={argument}"));
+                words.next();
+            }
+            _ => all.push(translate(flag)),
+        }
+    }
     all.extend(user.iter().cloned());
     all
 }
 
-/// `-O2` as rustc spells it; anything else as it is.
+/// `-O2` and the like as rustc spells them; anything else as it is, and rustc may refuse it.
 fn translate(flag: &str) -> String {
+    match flag {
+        "-fno-vectorize" => return "-Cno-vectorize-loops".to_owned(),
+        "-fno-slp-vectorize" => return "-Cno-vectorize-slp".to_owned(),
+        _ => {}
+    }
     match flag.strip_prefix("-O") {
         Some(level @ ("0" | "1" | "2" | "3" | "s" | "z")) => format!("-Copt-level={level}"),
         _ => flag.to_owned(),
@@ -63,6 +78,13 @@ mod tests {
             Some("-Coverflow-checks=on")
         );
         assert!(build_flags(&[], &[]).contains(&"--edition=2021".to_owned()));
+        let bisect = ["-O2", "-mllvm", "-opt-bisect-limit=3", "-fno-vectorize"].map(String::from);
+        let flags = build_flags(&bisect, &[]);
+        assert!(flags.ends_with(&[
+            "-Copt-level=2".to_owned(),
+            "-Cllvm-args=-opt-bisect-limit=3".to_owned(),
+            "-Cno-vectorize-loops".to_owned(),
+        ]));
         assert!(has_level("-Os") && !has_level("-Og"));
     }
 }
