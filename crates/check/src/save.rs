@@ -241,7 +241,10 @@ fn smallest(
         variable: finding.variable.clone(),
         expected: finding.expected.clone(),
     };
-    if !matches!(finding.kind, Kind::WrongValue | Kind::WriteOnlyStatic) {
+    if !matches!(
+        finding.kind,
+        Kind::WrongValue | Kind::WriteOnlyStatic | Kind::WrongReferent
+    ) {
         return Ok((request.points.clone(), original));
     }
     let single = PointChoice::At {

@@ -15,6 +15,7 @@
 //! 7. `desktop`: showing a page to the user.
 
 pub mod build;
+pub mod cargo;
 pub mod compiler;
 pub mod desktop;
 mod error;

@@ -10,6 +10,7 @@ use candor_check::exhibit::{SourceRequest, truthfulness};
 use candor_check::{Finding, PointChoice, Progress, Report, Request, Settings};
 use candor_predicate::Case;
 use candor_toolchain::build::quote;
+use candor_toolchain::cargo::{self, Profile};
 use candor_toolchain::{Compiler, Family, rustc};
 use indicatif::ProgressBar;
 
@@ -27,14 +28,15 @@ Examples:
   candor check prog.c --cc clang-19 -O2 --at 6:c     one actionable program P<6,c>, the paper's way
   candor check prog.c -O2 -- -DN=10 -Iinclude        flags for every compiler after --
   candor check prog.rs --rustc 'rustc +nightly' -O2  a Rust program; default levels 1 2 3 s
-  candor check --binary app --reference app-O0       two builds of your own, line by line";
+  candor check --binary app --reference app-O0       two builds of your own, line by line
+  candor check --package . --bin app -- args         a cargo package, debug against release";
 
 /// Arguments of `candor check`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The C or Rust program
-    #[arg(required_unless_present = "binary", conflicts_with = "binary")]
+    #[arg(required_unless_present_any = ["binary", "package"], conflicts_with = "binary")]
     file: Option<PathBuf>,
 
     /// A compiler command; repeat for more (default: every gcc and clang found)
@@ -97,6 +99,14 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "binary")]
     reference: Option<PathBuf>,
 
+    /// A cargo package: its debug build against its release build with debug information
+    #[arg(long, value_name = "DIR", requires = "bin", conflicts_with_all = ["file", "binary"])]
+    package: Option<PathBuf>,
+
+    /// The package's binary (with --package); what follows -- are its arguments
+    #[arg(long, value_name = "NAME", requires = "package")]
+    bin: Option<String>,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -113,7 +123,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         (None, Some(binary), Some(reference)) => {
             check_binaries(&args, &context, binary, reference)?
         }
-        _ => bail!("give a C or Rust file, or --binary and --reference"),
+        _ => match (&args.package, &args.bin) {
+            (Some(package), Some(bin)) => check_package(&args, &context, package, bin)?,
+            _ => bail!("give a C or Rust file, --binary and --reference, or --package and --bin"),
+        },
     };
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -223,6 +236,52 @@ fn check_binaries(
         stdin: &input,
         settings: settings(args, context),
         debuggers: &debuggers,
+        name: None,
+        replay: None,
+    };
+    Ok(candor_check::lines::check(
+        &context.sandbox,
+        &context.scratch,
+        &request,
+    )?)
+}
+
+fn check_package(
+    args: &Args,
+    context: &Context,
+    package: &Path,
+    bin: &str,
+) -> anyhow::Result<Report> {
+    let target = context.scratch.job()?;
+    let build = |profile| -> anyhow::Result<PathBuf> {
+        cargo::build(&context.sandbox, package, bin, profile, target.path())?
+            .map_err(|reason| anyhow::anyhow!("{}: {reason}", package.display()))
+    };
+    let reference = build(Profile::Reference)?;
+    let release = build(Profile::Release)?;
+    let debuggers = debuggers(context);
+    let input = args.surroundings.input()?;
+    let arguments = [
+        args.surroundings.arguments.as_slice(),
+        &args.surroundings.flags,
+    ]
+    .concat();
+    let mut replay = vec![
+        "candor check --package".to_owned(),
+        quote(&package.display().to_string()),
+        "--bin".into(),
+        quote(bin),
+    ];
+    replay.extend(args.surroundings.words());
+    let request = candor_check::lines::Request {
+        binary: &release,
+        reference: &reference,
+        arguments: &arguments,
+        stdin: &input,
+        settings: settings(args, context),
+        debuggers: &debuggers,
+        name: Some(format!("{bin} (release)")),
+        replay: Some(replay.join(" ")),
     };
     Ok(candor_check::lines::check(
         &context.sandbox,
