@@ -241,10 +241,8 @@ fn investigate(
         variable: subject.map(|subject| subject.root().to_owned()),
     };
     match bench.compiler.family {
-        // rustc's passes after its own are LLVM's, with the same limit; its dumps are not asked for
-        Family::Rustc => {
-            culprit::clang::isolate(bench, answer)?;
-        }
+        // its dumps are not asked for
+        Family::Rustc => culprit::rustc::isolate(bench, answer)?,
         Family::Clang => {
             if let Some(run) = culprit::clang::isolate(bench, answer)?
                 && settings.change
