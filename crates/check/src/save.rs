@@ -66,7 +66,7 @@ fn save_one(
         expected: &shown.expected,
         compiler: &finding.compiler,
         level: &finding.level,
-        lldb: !finding.compiler.contains("gcc")
+        lldb: (finding.compiler.contains("clang") || finding.compiler.contains("rustc"))
             && !finding.confirmed_by.iter().any(|who| who == "gdb"),
     };
     let (files, commands) = files(request.program, &plan.text, &place);
