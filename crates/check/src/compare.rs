@@ -307,6 +307,9 @@ impl Comparison<'_> {
         let kind = match stop.observations.get(index) {
             Some(Observation::IllFormed(_)) => Kind::IllFormedLocation,
             Some(Observation::Value(shown)) => match self.truth.recording.leaf(id) {
+                Some(leaf) if leaf.route.as_ref().is_some_and(|r| r.leaves_variable()) => {
+                    Kind::WrongReferent
+                }
                 Some(leaf) => self.wrong_kind(&leaf.key, id, shown),
                 None => return,
             },

@@ -14,6 +14,7 @@ use candor_tracer::{Answer, Debugger, DebuggerKind, Query, SessionOutcome};
 use crate::compare::{Candidate, Suspect};
 use crate::finding::{Finding, Kind, Place, Row, Signature, Undecided, relation};
 use crate::plan::Plan;
+use crate::rust_shadow::{self, RustShadows};
 use crate::shadow::{Form, Printed, Question, Shadows};
 use crate::truth::{Truth, launch};
 use crate::workshop::{Executable, Workshop};
@@ -51,6 +52,14 @@ pub struct Court<'a> {
     pub replay: &'a (dyn Fn(&Compiler, &str) -> String + Sync),
 }
 
+/// Who asks the program itself.
+pub enum Printer<'a> {
+    /// Print statements in C, under sanitizers.
+    C(Shadows<'a>),
+    /// Print statements in Rust, under the borrow checker.
+    Rust(RustShadows<'a>),
+}
+
 /// Short names for reports: `gdb`, `lldb`.
 pub fn debugger_name(debugger: &Debugger) -> String {
     match debugger.kind {
@@ -70,7 +79,7 @@ impl Court<'_> {
     pub fn decide(
         &self,
         compared: &Compared<'_>,
-        shadows: &mut Shadows<'_>,
+        shadows: &mut Printer<'_>,
     ) -> Result<(Vec<Finding>, Vec<Undecided>), Error> {
         let mut findings = Vec::new();
         let mut undecided = Vec::new();
@@ -125,8 +134,12 @@ impl Court<'_> {
     fn print(
         &self,
         candidates: &[&Candidate],
-        shadows: &mut Shadows<'_>,
+        printer: &mut Printer<'_>,
     ) -> Result<Vec<Printed>, Error> {
+        let shadows = match printer {
+            Printer::C(shadows) => shadows,
+            Printer::Rust(shadows) => return self.print_rust(candidates, shadows),
+        };
         let mut questions = Vec::new();
         let mut places = Vec::new();
         let mut answers = vec![Printed::Not("it cannot be printed there".into()); candidates.len()];
@@ -142,6 +155,37 @@ impl Court<'_> {
                     visit,
                     expression: candidate.key.to_string(),
                     form,
+                });
+                places.push(place);
+            }
+        }
+        for (place, answer) in places.into_iter().zip(shadows.ask(&questions)?) {
+            if let Some(slot) = answers.get_mut(place) {
+                *slot = answer;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The same for a Rust program.
+    fn print_rust(
+        &self,
+        candidates: &[&Candidate],
+        shadows: &mut RustShadows<'_>,
+    ) -> Result<Vec<Printed>, Error> {
+        let mut questions = Vec::new();
+        let mut places = Vec::new();
+        let mut answers = vec![Printed::Not("it cannot be printed there".into()); candidates.len()];
+        for (place, candidate) in candidates.iter().enumerate() {
+            let recording = &self.truth.recording;
+            if let (Some((site, visit)), Some(leaf)) =
+                (recording.site(candidate.stop), recording.leaf(candidate.id))
+                && let Some(point) = site.point
+            {
+                questions.push(rust_shadow::Question {
+                    point,
+                    visit,
+                    leaf: leaf.clone(),
                 });
                 places.push(place);
             }
@@ -252,7 +296,12 @@ impl Court<'_> {
                         *bits as i64
                     ));
                 }
-                (Printed::Bits(_), None) => {
+                (Printed::Value(value), Some(false)) => {
+                    return Err(format!(
+                        "a print statement there shows {value}, the reference {expected}"
+                    ));
+                }
+                (Printed::Bits(_) | Printed::Value(_), None) => {
                     return Err("its value cannot be compared with what is printed".into());
                 }
             }

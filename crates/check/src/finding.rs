@@ -22,6 +22,9 @@ pub enum Kind {
     /// A static variable that is never read lost its stores or its initialiser, and shows its first
     /// value or zero.
     WriteOnlyStatic,
+    /// A reference leads to something that is not what it refers to (Rust): another address, or memory whose stores were
+    /// moved or removed.
+    WrongReferent,
 }
 
 impl std::fmt::Display for Kind {
@@ -32,6 +35,7 @@ impl std::fmt::Display for Kind {
             Kind::DebuggerDisagrees => "debugger-disagrees",
             Kind::DebuggerCrash => "debugger-crash",
             Kind::WriteOnlyStatic => "write-only-static",
+            Kind::WrongReferent => "wrong-referent",
         })
     }
 }

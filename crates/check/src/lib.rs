@@ -1,6 +1,6 @@
 //! Does the debugger tell the truth? (paper 000, Debug Information Validation for Optimized Code)
 //!
-//! In: a closed, deterministic C program, compilers, optimisation levels, debuggers. Out: a [`Report`]:
+//! In: a closed, deterministic C or Rust program, compilers, optimisation levels, debuggers. Out: a [`Report`]:
 //! for every comparable (point, variable, visit) whether an optimised build shows it right, and
 //! findings for those it does not, each confirmed by a print statement and a real debugger.
 //!
@@ -9,7 +9,7 @@
 //! 2. `workshop`: building it.
 //! 3. `recording`, `truth`: what three unoptimised builds agree on (§4.2 for all pairs at once).
 //! 4. `compare`, `native`: each optimised build against that, stop by stop.
-//! 5. `shadow`, `confirm`: the paper's own evidence for what differs, and who is to blame (§4.4).
+//! 5. `shadow`, `rust_shadow`, `confirm`: the paper's own evidence for what differs, and who is to blame (§4.4).
 //! 6. `run`: all of it, on all cores. `finding`: what comes out. `save`: a finding as files.
 //! 7. `lines`: two builds made by the user, without barriers.
 //! 8. `audit`: debuggers against the debug information.
@@ -31,6 +31,7 @@ mod native;
 mod plan;
 mod recording;
 mod run;
+mod rust_shadow;
 pub mod save;
 mod shadow;
 mod truth;
@@ -44,5 +45,5 @@ pub use finding::{
 pub use native::{Seen, Sighting, is_described, look};
 pub use plan::{Plan, PointChoice, SILENT};
 pub use run::{Progress, Request, Settings, Toolset, check};
-pub use truth::{Reference, Truth, references, same_value};
+pub use truth::{Reference, Truth, references, references_of, same_value};
 pub use workshop::{Executable, Object, Workshop, link_flags};

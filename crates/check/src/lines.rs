@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use candor_dwarf::{Image, LeafKey, Line, Observation, Svma, Value};
+use candor_toolchain::build::quote;
 use candor_toolchain::{Limits, Sandbox, Scratch};
 use candor_tracer::{
     Answer, Continue, Debugger, Launch, Mode, Observer, Outcome, Query, Sink, Stop, TraceOptions,
@@ -36,6 +37,28 @@ pub struct Request<'a> {
     pub settings: Settings,
     /// Confirm findings.
     pub debuggers: &'a [Debugger],
+    /// How it is called in reports; the binary's path where there is no better name.
+    pub name: Option<String>,
+    /// The command that shows a finding again, where the two files are not the user's own.
+    pub replay: Option<String>,
+}
+
+impl Request<'_> {
+    fn name(&self) -> String {
+        let path = || self.binary.display().to_string();
+        self.name.clone().unwrap_or_else(path)
+    }
+
+    fn replay(&self) -> String {
+        let quoted = |path: &Path| quote(&path.display().to_string());
+        self.replay.clone().unwrap_or_else(|| {
+            format!(
+                "candor check --binary {} --reference {}",
+                quoted(self.binary),
+                quoted(self.reference)
+            )
+        })
+    }
 }
 
 /// Visits of a line that are looked at. A line visited more often says nothing: not every visit was seen.
@@ -113,7 +136,8 @@ impl Observer for Watch {
                     }
                 }
             }
-            let initialised = !local || changed.contains(&leaf.key);
+            // in Rust, what may have been moved away proves nothing
+            let initialised = !local || (changed.contains(&leaf.key) && leaf.owning.is_empty());
             let declared = !local || leaf.key.decl_line < line;
             let now = match seen {
                 Observation::Value(value) if initialised && declared => Shown::One(value.clone()),
@@ -256,7 +280,7 @@ pub fn check(sandbox: &Sandbox, scratch: &Scratch, request: &Request<'_>) -> Res
     };
     let after = trace(sandbox, &image, &optimised, &mode, &options, &mut judge)?;
 
-    let name = request.binary.display().to_string();
+    let name = request.name();
     let mut report = Report {
         program: name.clone(),
         stops: usize::try_from(after.stops).unwrap_or(usize::MAX),
@@ -326,7 +350,7 @@ fn confirm(
             .filter(|(_, answer)| answer.agrees(&suspect.shown) == Some(true))
             .map(|(name, _)| name.clone())
             .collect();
-        let name = request.binary.display().to_string();
+        let name = request.name();
         if confirmed.is_empty() {
             report.undecided.push(Undecided {
                 variable: suspect.key.to_string(),
@@ -372,11 +396,7 @@ fn confirm(
             },
             expected,
             shown,
-            replay: format!(
-                "candor check --binary {} --reference {}",
-                candor_toolchain::build::quote(&request.binary.display().to_string()),
-                candor_toolchain::build::quote(&request.reference.display().to_string())
-            ),
+            replay: request.replay(),
         });
     }
     Ok(())

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use candor_source::instrument::{BARRIER, BARRIER_HEADER, barriers};
+use candor_dwarf::Leaf;
+use candor_source::instrument::{BARRIER_HEADER, barrier_call, barriers};
+use candor_source::rust::BARRIER_DECLARATION;
 use candor_source::{Clang, EditSet, Point, SkipReason, Storage, Unit};
 use candor_toolchain::Program;
 
@@ -52,7 +54,11 @@ pub struct Plan {
 impl Plan {
     /// Parses `program` and puts barriers before the chosen points.
     pub fn new(clang: &Clang, program: &Program, choice: &PointChoice) -> Result<Self, Error> {
-        let unit = clang.parse(&program.path, Some(&program.text), &program.flags)?;
+        let unit = if program.is_rust() {
+            candor_source::rust::parse(&program.path, &program.text)?
+        } else {
+            clang.parse(&program.path, Some(&program.text), &program.flags)?
+        };
         Self::of(unit, program, choice)
     }
 
@@ -121,6 +127,19 @@ impl Plan {
             .any(|variable| variable.name == name && variable.debug_line == decl_line)
     }
 
+    /// Whether a local of a Rust program has its value at a point for certain: it is the one its name means there, no
+    /// other shares name and line with it, and if its type is not `Copy` nothing can have moved it away.
+    pub fn is_whole(&self, point: &Point, leaf: &Leaf) -> bool {
+        let key = &leaf.key;
+        let copied = || leaf.owning.iter().all(|name| self.unit.is_copy_type(name));
+        self.unit.visible_at(point).iter().any(|variable| {
+            variable.name == *key.variable
+                && variable.debug_line == key.decl_line.0
+                && self.unit.is_distinct(variable)
+                && (self.unit.is_whole(point, variable) || copied())
+        })
+    }
+
     /// Whether a file-scope or local variable called `name`, declared at `decl_line`, is `static`.
     pub fn is_static(&self, name: &str, decl_line: u32) -> bool {
         self.unit.variables().iter().any(|variable| {
@@ -153,7 +172,12 @@ impl Plan {
                 edits.insert(point.offset, format!("{statement} "));
             }
         }
-        Ok(prologue(header, path) + &edits.apply(self.unit.text())?)
+        let text = edits.apply(self.unit.text())?;
+        Ok(if self.unit.is_rust() {
+            text + header
+        } else {
+            prologue(header, path) + &text
+        })
     }
 }
 
@@ -163,11 +187,12 @@ pub const SILENT: &str = "__attribute__((no_instrument_function))";
 /// Whether a function asks to be left alone: `candor reduce` spells out functions of headers, which had
 /// no barriers there, and spelling them out must not change what is looked at.
 fn is_silent(unit: &Unit, function: usize) -> bool {
-    unit.functions().get(function).is_some_and(|function| {
-        unit.text()
-            .get(function.span.start..function.body.start)
-            .is_some_and(|head| head.contains("no_instrument_function"))
-    })
+    !unit.is_rust()
+        && unit.functions().get(function).is_some_and(|function| {
+            unit.text()
+                .get(function.span.start..function.body.start)
+                .is_some_and(|head| head.contains("no_instrument_function"))
+        })
 }
 
 /// The prototype in front, and line numbers as if it were not there. In the text and not in a header
@@ -183,7 +208,7 @@ fn prologue(header: &str, path: &Path) -> String {
 type OnLine = BTreeMap<u32, Vec<(u32, usize)>>;
 
 fn with_barriers(unit: &Unit, chosen: &[usize], path: &Path) -> Result<(String, OnLine), Error> {
-    let call = format!("{BARRIER}(); ");
+    let call = barrier_call(unit);
     let mut points = Vec::new();
     let mut on_line: OnLine = BTreeMap::new();
     for &index in chosen {
@@ -202,7 +227,12 @@ fn with_barriers(unit: &Unit, chosen: &[usize], path: &Path) -> Result<(String, 
             *column += (before * call.len()) as u32;
         }
     }
-    let text = prologue(BARRIER_HEADER, path) + &barriers(unit, &points)?;
+    let text = barriers(unit, &points)?;
+    let text = if unit.is_rust() {
+        text + BARRIER_DECLARATION
+    } else {
+        prologue(BARRIER_HEADER, path) + &text
+    };
     Ok((text, on_line))
 }
 

@@ -10,12 +10,13 @@ use candor_source::Clang;
 use candor_toolchain::{Compiler, Gate, GateVerdict, Program};
 use candor_tracer::{Debugger, Outcome};
 
-use crate::confirm::{Compared, Court};
+use crate::confirm::{Compared, Court, Printer};
 use crate::finding::{Counts, Finding, Report, Row, Undecided};
 use crate::native::compare_build;
 use crate::plan::{Plan, PointChoice};
+use crate::rust_shadow::RustShadows;
 use crate::shadow::Shadows;
-use crate::truth::{Truth, references};
+use crate::truth::{Truth, references_of};
 use crate::workshop::Workshop;
 use crate::{Error, audit};
 
@@ -117,12 +118,14 @@ pub fn check(
     let program = request.program;
     let settings = &request.settings;
     let plan = Plan::new(tools.clang, program, &request.points)?;
-    if !settings.judged {
+    // rustc judges safe Rust itself
+    if !settings.judged && !program.is_rust() {
         progress(Progress::Judging);
         judge(tools.gate.judge(program, settings.time)?)?;
     }
     progress(Progress::References);
-    let references = references(tools.workshop, tools.compilers)?;
+    let under_test = request.builds.first().map(|(compiler, _)| *compiler);
+    let references = references_of(tools.workshop, tools.compilers, program, under_test)?;
     let truth = Truth::establish(tools.workshop, program, &plan, &references, settings)?;
     let mut report = Report {
         program: program.path.display().to_string(),
@@ -145,6 +148,9 @@ pub fn check(
             truth.recording.len()
         )),
         _ => {}
+    }
+    if plan.unit.has_unsafe() {
+        report.notes.push(UNSAFE.into());
     }
     if truth.recording.len() == 0 {
         report
@@ -176,13 +182,22 @@ pub fn check(
         let mut decide = || -> Result<(Vec<Finding>, Vec<Undecided>), Error> {
             let shadows = match &mut shadows {
                 Some(shadows) => shadows,
-                none => none.insert(Shadows::new(
-                    tools.workshop,
-                    tools.gate,
-                    program,
-                    &plan,
-                    settings,
-                )?),
+                none => none.insert(match references.first() {
+                    Some(reference) if program.is_rust() => Printer::Rust(RustShadows::new(
+                        tools.workshop,
+                        reference.compiler,
+                        program,
+                        &plan,
+                        settings,
+                    )),
+                    _ => Printer::C(Shadows::new(
+                        tools.workshop,
+                        tools.gate,
+                        program,
+                        &plan,
+                        settings,
+                    )?),
+                }),
             };
             court.decide(build, shadows)
         };
@@ -213,6 +228,10 @@ pub fn check(
     complete_signatures(&mut report.findings);
     Ok(report)
 }
+
+/// What a Rust program with `unsafe` gets beside its findings.
+const UNSAFE: &str = "the program has `unsafe` code: findings hold only if it has no undefined behaviour, which candor does \
+     not judge in Rust (run it under Miri)";
 
 /// What the gate's verdict means for a check.
 fn judge(verdict: GateVerdict) -> Result<(), Error> {

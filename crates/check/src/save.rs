@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use candor_toolchain::Program;
 use candor_toolchain::build::quote;
+use candor_toolchain::{Program, rustc};
 
 use crate::finding::{Finding, Report};
 use crate::plan::{Plan, PointChoice};
@@ -66,7 +66,7 @@ fn save_one(
         expected: &shown.expected,
         compiler: &finding.compiler,
         level: &finding.level,
-        lldb: finding.compiler.contains("clang")
+        lldb: (finding.compiler.contains("clang") || finding.compiler.contains("rustc"))
             && !finding.confirmed_by.iter().any(|who| who == "gdb"),
     };
     let (files, commands) = files(request.program, &plan.text, &place);
@@ -136,20 +136,55 @@ pub(crate) fn files(
         level,
         lldb,
     } = place;
+    let rust = program.is_rust();
+    let (print, shown) = if rust {
+        rust_expressions(variable)
+    } else {
+        (format!("print {variable}"), (*variable).to_owned())
+    };
     let gdb_commands = format!(
         "set pagination off\nset breakpoint pending off\nbreak opt_me_not\nignore 1 {stop}\n\
-         run {arguments}{input} > /dev/null\nup\necho expected {expected}\\n\nprint {variable}\nkill\nquit\n"
+         run {arguments}{input} > /dev/null\nup\necho expected {variable} = {expected}\\n\n{print}\nkill\nquit\n"
     );
     let lldb_commands = format!(
         "settings set auto-confirm true\nbreakpoint set --name opt_me_not\n\
          breakpoint modify --ignore-count {stop} 1\nprocess launch{} --stdout /dev/null -- {arguments}\n\
-         up\nframe variable {variable}\nquit\n",
+         up\nframe variable {shown}\nquit\n",
         if input.is_empty() {
             ""
         } else {
             " --stdin stdin"
         }
     );
+    let debugger = if *lldb {
+        "lldb-19 --no-lldbinit --batch -s lldb.cmds program".to_owned()
+    } else {
+        "gdb -nx -batch -x gdb.cmds program".to_owned()
+    };
+    if rust {
+        let level: Vec<String> = level.split_whitespace().map(str::to_owned).collect();
+        let flags = quoted(&rustc::build_flags(&level, &program.flags));
+        let commands = vec![
+            format!(
+                "{compiler} --edition=2021 -Cpanic=abort --emit=obj opt_me_not.rs -o opt_me_not.o"
+            ),
+            format!(
+                "{compiler} {flags} -Clink-arg=opt_me_not.o {} -o program",
+                quote(&source)
+            ),
+            debugger,
+        ];
+        let files = vec![
+            (source, text.to_owned()),
+            (
+                "opt_me_not.rs".to_owned(),
+                candor_source::rust::BARRIER_DEFINITION.to_owned(),
+            ),
+            ("gdb.cmds".to_owned(), gdb_commands),
+            ("lldb.cmds".to_owned(), lldb_commands),
+        ];
+        return (files, commands);
+    }
     let flags = quoted(&program.flags);
     let links = quoted(&link_flags(program));
     let commands = vec![
@@ -160,11 +195,7 @@ pub(crate) fn files(
         ),
         format!("{compiler} -c opt_me_not.c -o opt_me_not.o"),
         format!("{compiler} {links} program.o opt_me_not.o -o program"),
-        if *lldb {
-            "lldb-19 --no-lldbinit --batch -s lldb.cmds program".to_owned()
-        } else {
-            "gdb -nx -batch -x gdb.cmds program".to_owned()
-        },
+        debugger,
     ];
     let files = vec![
         (source, text.to_owned()),
@@ -176,6 +207,19 @@ pub(crate) fn files(
         ("lldb.cmds".to_owned(), lldb_commands),
     ];
     (files, commands)
+}
+
+/// The commands that show a leaf of a Rust program in gdb, and the expression for lldb: the whole variable, and what
+/// it refers to where the leaf is behind a reference.
+fn rust_expressions(variable: &str) -> (String, String) {
+    let root = variable.split(['.', '[']).next().unwrap_or(variable);
+    let rest = variable.get(root.len()..).unwrap_or_default();
+    let print = if rest.starts_with(".*") {
+        format!("print {root}\nprint *{root}")
+    } else {
+        format!("print {root}")
+    };
+    (print, root.to_owned())
 }
 
 /// What a saved program shows.
@@ -197,7 +241,10 @@ fn smallest(
         variable: finding.variable.clone(),
         expected: finding.expected.clone(),
     };
-    if !matches!(finding.kind, Kind::WrongValue | Kind::WriteOnlyStatic) {
+    if !matches!(
+        finding.kind,
+        Kind::WrongValue | Kind::WriteOnlyStatic | Kind::WrongReferent
+    ) {
         return Ok((request.points.clone(), original));
     }
     let single = PointChoice::At {

@@ -12,6 +12,7 @@ use candor_toolchain::gate::SanitizedRun;
 use candor_toolchain::{Gate, Program, Sanitizer};
 
 use crate::plan::Plan;
+use crate::truth::same_value;
 use crate::workshop::Workshop;
 use crate::{Error, Settings};
 
@@ -60,6 +61,8 @@ impl Form {
 pub enum Printed {
     /// These bits (of the form asked for).
     Bits(u64),
+    /// This value (of a Rust program).
+    Value(Value),
     /// Printing it is undefined; the sanitizer's message.
     Undefined(String),
     /// It was not printed; why.
@@ -69,8 +72,10 @@ pub enum Printed {
 impl Printed {
     /// Whether this is `value`; `None` when it cannot be told.
     pub fn is(&self, value: &Value) -> Option<bool> {
-        let Printed::Bits(bits) = self else {
-            return None;
+        let bits = match self {
+            Printed::Bits(bits) => bits,
+            Printed::Value(printed) => return same_value(printed, value),
+            Printed::Undefined(_) | Printed::Not(_) => return None,
         };
         Some(match value {
             Value::Signed(v) => *v == i128::from(*bits as i64),
@@ -79,7 +84,7 @@ impl Printed {
             Value::Float { bits: v, size: 4 } => {
                 *v == u128::from((f64::from_bits(*bits) as f32).to_bits())
             }
-            Value::Float { .. } => return None,
+            Value::Float { .. } | Value::Variant(_) => return None,
             Value::Pointer(PointerValue::Null) => *bits == 0,
             Value::Pointer(_) => *bits != 0,
         })

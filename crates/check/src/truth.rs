@@ -89,6 +89,38 @@ pub fn references<'a>(
     Ok(all)
 }
 
+/// The references for a program, whatever its language. A Rust program's are made by `under_test`, or by the first
+/// rustc there is.
+pub fn references_of<'a>(
+    workshop: &Workshop<'_>,
+    compilers: &'a [Compiler],
+    program: &Program,
+    under_test: Option<&'a Compiler>,
+) -> Result<Vec<Reference<'a>>, Error> {
+    if !program.is_rust() {
+        return references(workshop, compilers);
+    }
+    let rustc = |compiler: &&'a Compiler| compiler.family == Family::Rustc;
+    let compiler = under_test
+        .filter(rustc)
+        .or_else(|| compilers.iter().find(rustc));
+    let compiler = compiler.ok_or(Error::Missing {
+        what: "rustc",
+        advice: "install it with rustup, or name it with --rustc",
+    })?;
+    Ok(rust_references(compiler))
+}
+
+/// The references of a Rust program: the compiler under test without optimisation, twice. The second has another frame
+/// layout, so that what is not initialised differs, and is another run, so that what is random differs.
+fn rust_references(compiler: &Compiler) -> Vec<Reference<'_>> {
+    let make = |flags: &[&str]| Reference {
+        compiler,
+        flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+    };
+    vec![make(&["-O0"]), make(&["-O0", "-Cforce-frame-pointers=yes"])]
+}
+
 /// The values every reference build agrees on.
 #[derive(Debug)]
 pub struct Truth {
@@ -266,7 +298,8 @@ pub fn same_value(a: &Value, b: &Value) -> Option<bool> {
         }
         (Value::Float { .. }, Value::Float { .. })
         | (Value::Signed(_), Value::Signed(_))
-        | (Value::Unsigned(_), Value::Unsigned(_)) => Some(a == b),
+        | (Value::Unsigned(_), Value::Unsigned(_))
+        | (Value::Variant(_), Value::Variant(_)) => Some(a == b),
         _ => None,
     }
 }
@@ -343,7 +376,14 @@ impl Wanted for Filter<'_> {
                 return false;
             }
         }
-        if leaf.key.function.is_none() || leaf.parameter {
+        if leaf.key.function.is_none() {
+            return true;
+        }
+        if self.plan.unit.is_rust() {
+            let point = point.and_then(|point| self.plan.points().get(point));
+            return point.is_some_and(|point| self.plan.is_whole(point, leaf));
+        }
+        if leaf.parameter {
             return true;
         }
         match point.and_then(|point| self.plan.points().get(point)) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use candor_source::instrument::BARRIER_DEFINITION;
 use candor_toolchain::{
-    Build, Built, Compiler, JobDirectory, Limits, Program, Sandbox, Scratch, Stage,
+    Build, Built, Compiler, Family, JobDirectory, Limits, Program, Sandbox, Scratch, Stage, rustc,
 };
 
 use crate::Error;
@@ -44,7 +44,11 @@ pub struct Object {
 impl Object {
     /// What the file holds.
     pub fn bytes(&self) -> Result<Vec<u8>, Error> {
-        let path = self.directory.path().join(OBJECT);
+        let linked = self.directory.path().join(PROGRAM);
+        let path = match linked.exists() {
+            true => linked,
+            false => self.directory.path().join(OBJECT),
+        };
         std::fs::read(&path)
             .map_err(|source| candor_toolchain::Error::file("read", &path, source).into())
     }
@@ -52,6 +56,9 @@ impl Object {
 
 /// The name of every object file.
 const OBJECT: &str = "program.o";
+
+/// The name of every executable.
+const PROGRAM: &str = "program";
 
 /// Built, or why not.
 pub type BuildResult = Result<Executable, String>;
@@ -92,6 +99,20 @@ impl<'a> Workshop<'a> {
     ) -> Result<Result<Object, Built>, Error> {
         let directory = self.scratch.job()?;
         let source = directory.write(&program.file_name(), text)?;
+        if compiler.family == Family::Rustc {
+            // rustc links by itself: it alone knows its libraries
+            let build = Build {
+                compiler,
+                stage: Stage::Executable,
+                inputs: vec![file_name(&source), self.barrier(compiler)?],
+                flags: rustc::build_flags(flags, &program.flags),
+                output: PROGRAM.into(),
+            };
+            return Ok(match build.run(self.sandbox, directory.path(), limits)? {
+                Built::Ok { cpu, .. } => Ok(Object { directory, cpu }),
+                other => Err(other),
+            });
+        }
         let mut all = vec!["-g".to_owned(), "-w".to_owned()];
         all.extend(flags.iter().cloned());
         all.extend(program.flags.iter().cloned());
@@ -116,12 +137,18 @@ impl<'a> Workshop<'a> {
         program: &Program,
         object: Object,
     ) -> Result<BuildResult, Error> {
+        if compiler.family == Family::Rustc {
+            return Ok(Ok(Executable {
+                path: object.directory.path().join(PROGRAM),
+                directory: object.directory,
+            }));
+        }
         let link = Build {
             compiler,
             stage: Stage::Executable,
             inputs: vec![OBJECT.into(), self.barrier(compiler)?],
             flags: link_flags(program),
-            output: "program".into(),
+            output: PROGRAM.into(),
         };
         let directory = object.directory;
         let linked = link.run(self.sandbox, directory.path(), &Limits::compiler())?;
@@ -143,7 +170,11 @@ impl<'a> Workshop<'a> {
         if let Some(path) = known.get(&compiler.name) {
             return Ok(path.clone());
         }
-        let path = self.support_object(compiler, "barrier", BARRIER_DEFINITION, known.len())?;
+        let text = match compiler.family {
+            Family::Rustc => candor_source::rust::BARRIER_DEFINITION,
+            _ => BARRIER_DEFINITION,
+        };
+        let path = self.support_object(compiler, "barrier", text, known.len())?;
         known.insert(compiler.name.clone(), path.clone());
         Ok(path)
     }
@@ -156,12 +187,17 @@ impl<'a> Workshop<'a> {
         text: &str,
         number: usize,
     ) -> Result<PathBuf, Error> {
-        let source = self.objects.write(&format!("{what}.c"), text)?;
+        let (ending, flags): (&str, &[&str]) = match compiler.family {
+            Family::Rustc => ("rs", &["--edition=2021", "-Cpanic=abort", "-Copt-level=0"]),
+            _ => ("c", &["-O0", "-w"]),
+        };
+        let name = format!("{what}{number}.{ending}");
+        let source = self.objects.write(&name, text)?;
         let build = Build {
             compiler,
             stage: Stage::Object,
             inputs: vec![file_name(&source)],
-            flags: vec!["-O0".into(), "-w".into()],
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             output: format!("{what}{number}.o"),
         };
         let built = build.run(self.sandbox, self.objects.path(), &Limits::compiler())?;

@@ -149,6 +149,8 @@ fn compare(binary: &Path, reference: &Path) -> Result<candor_check::Report, cand
         stdin: &[],
         settings: Settings::default(),
         debuggers: &world.debuggers,
+        name: None,
+        replay: None,
     };
     lines::check(&world.sandbox, &world.scratch, &request)
 }

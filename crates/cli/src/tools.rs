@@ -62,6 +62,23 @@ impl<'a> Tools<'a> {
         Ok(chosen)
     }
 
+    /// The rustc under test: those named, else every one found.
+    pub fn rustc_under_test(&self) -> anyhow::Result<Vec<&Compiler>> {
+        let all = if self.given.is_empty() {
+            &self.found
+        } else {
+            &self.given
+        };
+        let rustc = |compiler: &&Compiler| compiler.family == Family::Rustc;
+        let chosen: Vec<&Compiler> = all.iter().filter(rustc).collect();
+        if chosen.is_empty() {
+            bail!(
+                "a Rust program needs rustc, and none was found; install it with rustup, or name it with --rustc"
+            );
+        }
+        Ok(chosen)
+    }
+
     /// What oracles and predicates work with.
     pub fn toolset(&self) -> anyhow::Result<Toolset<'_>> {
         let Context {

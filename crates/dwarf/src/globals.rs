@@ -58,7 +58,8 @@ impl Globals {
         for (index, variable) in variables.iter().enumerate() {
             match &variable.known.place {
                 Place::Static(address)
-                    if variable.known.reach <= AT_ONCE
+                    if variable.of(&leaves).iter().all(|leaf| leaf.route.is_none())
+                        && variable.known.reach <= AT_ONCE
                         && address.checked_add(AT_ONCE).is_some() =>
                 {
                     still.push((*address, index));
@@ -66,7 +67,8 @@ impl Globals {
                 Place::OptimisedOut
                 | Place::IllFormed(_)
                 | Place::Constant(_)
-                | Place::ConstantAddress(_) => {}
+                | Place::ConstantAddress(_)
+                    if variable.of(&leaves).iter().all(|leaf| leaf.route.is_none()) => {}
                 _ => elsewhere.push(index),
             }
         }

@@ -1,16 +1,19 @@
 //! Types, down to their scalar leaves. Unions, padding, variable-length arrays, complex and decimal numbers have none:
 //! what is read of them means nothing across builds.
 
+use std::sync::Arc;
+
 use gimli::constants as dw;
 use gimli::{AttributeValue, Operation};
 
 use crate::ScalarKind;
+use crate::route::{Reading, Route, Step};
 use crate::tree::{Damage, Value};
 use crate::units::{EntryId, Units};
 
 /// Nesting of types, and type entries looked at for one variable.
 const MAX_DEPTH: usize = 32;
-const MAX_STEPS: usize = 200_000;
+const MAX_VISITS: usize = 200_000;
 /// Qualifiers and typedefs in a row.
 const MAX_QUALIFIERS: usize = 64;
 
@@ -22,12 +25,16 @@ pub(crate) struct Shape {
     pub(crate) signed: bool,
     pub(crate) bit_offset: u64,
     pub(crate) bit_size: u32,
+    /// How it is reached, where it does not simply lie in the variable.
+    pub(crate) route: Option<Arc<Route>>,
 }
 
 /// A type's scalar parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) shapes: Vec<Shape>,
+    /// Names of the types in it that may not be `Copy`; none in C.
+    pub(crate) owning: Arc<[Box<str>]>,
 }
 
 /// What a base type is for the evaluation of expressions.
@@ -62,9 +69,13 @@ pub(crate) fn layout(units: &Units, ty: EntryId, cap: usize) -> Result<Layout, D
     let mut walk = Walk {
         units,
         cap,
-        steps: 0,
+        visits: 0,
         shapes: Vec::new(),
         path: String::new(),
+        rust: is_rust(units, ty.unit),
+        steps: Vec::new(),
+        followed: 0,
+        owning: Vec::new(),
     };
     match walk.visit(ty, 0, 0) {
         Ok(()) => {}
@@ -73,10 +84,17 @@ pub(crate) fn layout(units: &Units, ty: EntryId, cap: usize) -> Result<Layout, D
     }
     Ok(Layout {
         shapes: walk.shapes,
+        owning: walk.owning.into(),
     })
 }
 
-enum Stop {
+/// Whether a unit was written in Rust.
+pub(crate) fn is_rust(units: &Units, unit: u32) -> bool {
+    let language = units.own(EntryId { unit, index: 0 }, dw::DW_AT_language);
+    matches!(language, Some(AttributeValue::Language(dw::DW_LANG_Rust)))
+}
+
+pub(crate) enum Stop {
     VariableLength,
     Damage(Damage),
 }
@@ -87,26 +105,32 @@ impl From<Damage> for Stop {
     }
 }
 
-fn damage(text: &str) -> Stop {
+pub(crate) fn damage(text: &str) -> Stop {
     Stop::Damage(Damage(text.into()))
 }
 
-struct Walk<'a> {
-    units: &'a Units,
+pub(crate) struct Walk<'a> {
+    pub(crate) units: &'a Units,
     cap: usize,
-    steps: usize,
+    visits: usize,
     shapes: Vec<Shape>,
-    path: String,
+    pub(crate) path: String,
+    rust: bool,
+    /// The way from the variable to what is being visited, and how many references it follows.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) followed: usize,
+    /// See [`Layout`].
+    pub(crate) owning: Vec<Box<str>>,
 }
 
 impl Walk<'_> {
-    fn tag(&self, id: EntryId) -> Result<gimli::DwTag, Stop> {
+    pub(crate) fn tag(&self, id: EntryId) -> Result<gimli::DwTag, Stop> {
         self.units
             .tag(id)
             .map_err(|error| Stop::Damage(Damage(error.to_string())))
     }
 
-    fn children(&self, id: EntryId) -> Result<Vec<EntryId>, Stop> {
+    pub(crate) fn children(&self, id: EntryId) -> Result<Vec<EntryId>, Stop> {
         let tree = self
             .units
             .tree(id.unit)
@@ -121,7 +145,7 @@ impl Walk<'_> {
     }
 
     /// The type that an entry is of; `None` for void.
-    fn type_of(&self, id: EntryId) -> Result<Option<EntryId>, Stop> {
+    pub(crate) fn type_of(&self, id: EntryId) -> Result<Option<EntryId>, Stop> {
         match self.units.own(id, dw::DW_AT_type) {
             Some(reference) => Ok(Some(self.units.resolve(id.unit, reference)?)),
             None => Ok(None),
@@ -129,7 +153,7 @@ impl Walk<'_> {
     }
 
     /// The type behind typedefs and qualifiers.
-    fn strip(&self, id: EntryId) -> Result<Option<EntryId>, Stop> {
+    pub(crate) fn strip(&self, id: EntryId) -> Result<Option<EntryId>, Stop> {
         let mut at = id;
         for _ in 0..MAX_QUALIFIERS {
             match self.tag(at)? {
@@ -158,7 +182,7 @@ impl Walk<'_> {
         self.units.own(id, name)?.udata_value()
     }
 
-    fn size(&self, id: EntryId, depth: usize) -> Result<u64, Stop> {
+    pub(crate) fn size(&self, id: EntryId, depth: usize) -> Result<u64, Stop> {
         if depth > MAX_DEPTH {
             return Err(damage("types nested too deeply"));
         }
@@ -219,9 +243,9 @@ impl Walk<'_> {
         Ok(dimensions)
     }
 
-    fn visit(&mut self, id: EntryId, offset: u64, depth: usize) -> Result<(), Stop> {
-        self.steps += 1;
-        if self.shapes.len() >= self.cap || self.steps > MAX_STEPS {
+    pub(crate) fn visit(&mut self, id: EntryId, offset: u64, depth: usize) -> Result<(), Stop> {
+        self.visits += 1;
+        if self.is_full() {
             return Ok(());
         }
         if depth > MAX_DEPTH {
@@ -240,11 +264,14 @@ impl Walk<'_> {
             dw::DW_TAG_pointer_type
             | dw::DW_TAG_reference_type
             | dw::DW_TAG_rvalue_reference_type => {
-                if self.size(id, depth)? == 8 {
+                if self.rust {
+                    self.rust_pointer(id, offset, depth)?;
+                } else if self.size(id, depth)? == 8 {
                     self.push(ScalarKind::Pointer, false, offset, 64);
                 }
                 Ok(())
             }
+            dw::DW_TAG_structure_type if self.rust => self.rust_struct(id, offset, depth),
             dw::DW_TAG_structure_type | dw::DW_TAG_class_type => self.members(id, offset, depth),
             dw::DW_TAG_array_type => self.elements(id, offset, depth),
             _ => Ok(()),
@@ -252,13 +279,35 @@ impl Walk<'_> {
     }
 
     fn push(&mut self, kind: ScalarKind, signed: bool, bit_offset: u64, bit_size: u32) {
+        self.push_reading(kind, signed, bit_offset, bit_size, Reading::Scalar);
+    }
+
+    pub(crate) fn push_reading(
+        &mut self,
+        kind: ScalarKind,
+        signed: bool,
+        bit_offset: u64,
+        bit_size: u32,
+        reading: Reading,
+    ) {
+        let plain = self.steps.is_empty() && reading == Reading::Scalar;
+        let route = || Route {
+            steps: self.steps.as_slice().into(),
+            reading,
+        };
         self.shapes.push(Shape {
             path: self.path.as_str().into(),
             kind,
             signed,
             bit_offset,
             bit_size,
+            route: (!plain).then(|| Arc::new(route())),
         });
+    }
+
+    /// Whether no more leaves are wanted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.shapes.len() >= self.cap || self.visits > MAX_VISITS
     }
 
     /// Kind, signedness and width of a base or enumeration type; `None` for what has no comparable value.
@@ -316,7 +365,7 @@ impl Walk<'_> {
         Ok(self.children(id)?.iter().any(negative))
     }
 
-    fn members(&mut self, id: EntryId, offset: u64, depth: usize) -> Result<(), Stop> {
+    pub(crate) fn members(&mut self, id: EntryId, offset: u64, depth: usize) -> Result<(), Stop> {
         let length = self.path.len();
         for member in self.children(id)? {
             let tag = self.tag(member)?;
@@ -348,7 +397,11 @@ impl Walk<'_> {
             // The members of an unnamed member and of a base class are reached without a name of its own.
             if let (Some(name), dw::DW_TAG_member) = (&name, tag) {
                 self.path.push('.');
-                self.path.push_str(name);
+                // The fields of a tuple are numbers in Rust.
+                let number = name
+                    .strip_prefix("__")
+                    .filter(|rest| self.rust && rest.bytes().all(|byte| byte.is_ascii_digit()));
+                self.path.push_str(number.unwrap_or(name));
             }
             match self.number(member, dw::DW_AT_bit_size) {
                 Some(bits) if name.is_some() => self.bit_field(member, ty, offset, bits)?,
@@ -361,7 +414,7 @@ impl Walk<'_> {
     }
 
     /// Where a member starts in its structure, in bits; `None` when that is computed at run time.
-    fn member_start(&self, member: EntryId) -> Result<Option<u64>, Stop> {
+    pub(crate) fn member_start(&self, member: EntryId) -> Result<Option<u64>, Stop> {
         let Some(value) = self.units.own(member, dw::DW_AT_data_member_location) else {
             return Ok(Some(0));
         };
@@ -474,7 +527,7 @@ impl Walk<'_> {
             .ok_or_else(|| damage("an array larger than memory"))?;
         let length = self.path.len();
         for flat in 0..count {
-            if self.shapes.len() >= self.cap || self.steps > MAX_STEPS {
+            if self.is_full() {
                 break;
             }
             let mut rest = count;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Line;
+use crate::{Line, Route};
 
 /// What sort of scalar a leaf is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -35,7 +35,8 @@ pub struct LeafKey {
     pub variable: Arc<str>,
     /// The line of its declaration; 0 when the debug information does not say.
     pub decl_line: Line,
-    /// The way into it, such as `.f[2].g`, so that `variable` + `path` is a C expression.
+    /// The way into it, such as `.f[2].g`, so that `variable` + `path` is a C expression. In Rust `.*` follows a
+    /// reference, `.Some.0` is a field of a variant, and `.?` which variant it is.
     pub path: Box<str>,
     /// 0 for the innermost (perhaps inlined) function of the site and for globals; 1 and up for the functions that
     /// it is inlined into.
@@ -65,4 +66,8 @@ pub struct Leaf {
     pub shadowed: bool,
     /// It is a formal parameter.
     pub parameter: bool,
+    /// How it is reached, where it does not simply lie in its variable (Rust).
+    pub route: Option<Arc<Route>>,
+    /// Names of the types in its variable that may not be `Copy`: a use by value may have moved it away (Rust).
+    pub owning: Arc<[Box<str>]>,
 }

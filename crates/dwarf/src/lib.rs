@@ -10,8 +10,8 @@
 //! - [`Image`] (`image`) opens a file: `elf` gives bytes, sections and symbols; `units` the units and the references
 //!   between their entries; `tree` the entries of one unit, read when first asked for; `lines` the line table; `cfi` the
 //!   call frame information.
-//! - [`Image::site`] (`site`) takes the variables around an address from `scopes`. For each, `layout` flattens the
-//!   type into leaves and `place` finds the location that holds there, which `expression` decodes. `globals` are
+//! - [`Image::site`] (`site`) takes the variables around an address from `scopes`. For each, `layout` (with `rust_layout`
+//!   and `route` for Rust) flattens the type into leaves and `place` finds the location that holds there, which `expression` decodes. `globals` are
 //!   prepared once per unit.
 //! - [`Image::observe`] (`observe`) evaluates them on a [`Machine`]: `frame` has registers and frame address, `evaluate`
 //!   runs expressions on the typed values of `stack`, `caller` finds what only the caller knows. [`Image::look`]
@@ -40,6 +40,8 @@ mod expression;
 mod globals;
 mod layout;
 mod place;
+mod route;
+mod rust_layout;
 mod scopes;
 mod site;
 
@@ -67,6 +69,7 @@ pub use lines::{LineRow, StatementStop};
 pub use listing::{Instruction, ListedLocation};
 pub use machine::Machine;
 pub use observation::{Observation, PointerValue, Value};
+pub use route::{Condition, Reading, Route, Step as RouteStep};
 pub use sight::Sight;
 pub use site::{Leaves, Site, SiteOptions};
 pub use spans::{Function, LocationKind, LocationSpan};

@@ -44,6 +44,8 @@ pub enum Value {
     },
     /// A pointer or reference.
     Pointer(PointerValue),
+    /// Which variant an enumeration with data is (Rust).
+    Variant(Arc<str>),
 }
 
 /// A pointer in terms that mean the same in two builds.
@@ -142,6 +144,7 @@ impl fmt::Display for Value {
             Value::Float { bits, size: 8 } => write!(f, "{:?}", f64::from_bits(*bits as u64)),
             Value::Float { bits, .. } => write!(f, "float {bits:#x}"),
             Value::Pointer(pointer) => pointer.fmt(f),
+            Value::Variant(name) => f.write_str(name),
         }
     }
 }

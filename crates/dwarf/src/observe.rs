@@ -7,6 +7,7 @@ use crate::caller::Callers;
 use crate::elf::File;
 use crate::frame::{Frame, Part, Piece, Registers};
 use crate::globals::AT_ONCE;
+use crate::route::{Reading, Step};
 use crate::sight::Sight;
 use crate::site::{Site, Variable};
 use crate::stack::Fault;
@@ -98,6 +99,10 @@ impl<'r, 'a> Reader<'r, 'a> {
             match frame.read(*address, buffer) {
                 Ok(()) => {
                     for (leaf, slot) in leaves.iter().zip(slots) {
+                        if leaf.route.is_some() {
+                            *slot = observation(read_leaf(frame, leaf, &self.pieces));
+                            continue;
+                        }
                         let bits = bits_of(buffer, leaf.bit_offset, leaf.bit_size);
                         *slot = bits.map_or(Observation::OptimisedOut, |bits| {
                             Observation::Value(value(frame, leaf, bits))
@@ -109,11 +114,15 @@ impl<'r, 'a> Reader<'r, 'a> {
             return;
         }
         for (leaf, slot) in leaves.iter().zip(slots) {
-            *slot = match read_leaf(frame, leaf, &self.pieces) {
-                Ok(value) => Observation::Value(value),
-                Err(fault) => fault.into(),
-            };
+            *slot = observation(read_leaf(frame, leaf, &self.pieces));
         }
+    }
+}
+
+fn observation(read: Result<Value, Fault>) -> Observation {
+    match read {
+        Ok(value) => Observation::Value(value),
+        Err(fault) => fault.into(),
     }
 }
 
@@ -141,27 +150,81 @@ pub(crate) fn bits_of(bytes: &[u8], offset: u64, size: u32) -> Option<u128> {
 }
 
 fn read_leaf(frame: &Frame<'_>, leaf: &Leaf, pieces: &[Piece]) -> Result<Value, Fault> {
+    if let Some(route) = &leaf.route {
+        let mut elsewhere: Option<[Piece; 1]> = None;
+        for step in route.steps.iter() {
+            let object = elsewhere.as_ref().map_or(pieces, |piece| piece.as_slice());
+            match step {
+                Step::Follow { bit_offset } => {
+                    let address = object_bits(frame, object, *bit_offset, 64)? as u64;
+                    elsewhere = Some([Piece {
+                        bits: None,
+                        offset: 0,
+                        part: Part::Memory(address),
+                    }]);
+                }
+                Step::Test {
+                    bit_offset,
+                    bit_size,
+                    condition,
+                } => {
+                    let bits = object_bits(frame, object, *bit_offset, *bit_size)?;
+                    if !condition.holds(bits) {
+                        return Err(Fault::unreadable("it does not exist in this state"));
+                    }
+                }
+            }
+        }
+        let object = elsewhere.as_ref().map_or(pieces, |piece| piece.as_slice());
+        let bits = object_bits(frame, object, leaf.bit_offset, leaf.bit_size)?;
+        return match &route.reading {
+            Reading::Scalar => Ok(value(frame, leaf, bits)),
+            Reading::Variant(cases) => {
+                let found = cases.iter().find(|(condition, _)| condition.holds(bits));
+                let name = found.map(|(_, name)| name.clone());
+                name.map(Value::Variant)
+                    .ok_or_else(|| Fault::unreadable("no variant has this discriminant"))
+            }
+        };
+    }
     let (start, end) = (
         leaf.bit_offset,
         leaf.bit_offset.saturating_add(leaf.bit_size.into()),
     );
+    let mut at = 0u64;
+    for piece in pieces {
+        let piece_end = piece.bits.map_or(u64::MAX, |bits| at.saturating_add(bits));
+        if let (Part::Pointer { variable, offset }, ScalarKind::Pointer) = (&piece.part, leaf.kind)
+            && (start.max(at), end.min(piece_end)) == (start, end)
+        {
+            let within = i64::try_from((start - at) / 8).unwrap_or(0);
+            return Ok(Value::Pointer(PointerValue::Synthetic {
+                variable: variable.clone(),
+                offset: offset.wrapping_add(within),
+            }));
+        }
+        at = piece_end;
+        if at >= end {
+            break;
+        }
+    }
+    object_bits(frame, pieces, start, leaf.bit_size).map(|bits| value(frame, leaf, bits))
+}
+
+/// Some bits of an object that lies in pieces: all of them, or none.
+fn object_bits(
+    frame: &Frame<'_>,
+    pieces: &[Piece],
+    start: u64,
+    bit_size: u32,
+) -> Result<u128, Fault> {
+    let end = start.saturating_add(bit_size.into());
     let (mut bits, mut filled) = (0u128, 0u32);
     let mut at = 0u64;
     for piece in pieces {
         let piece_end = piece.bits.map_or(u64::MAX, |bits| at.saturating_add(bits));
         let (from, to) = (start.max(at), end.min(piece_end));
         if from < to {
-            if let (Part::Pointer { variable, offset }, ScalarKind::Pointer) =
-                (&piece.part, leaf.kind)
-                && (from, to) == (start, end)
-            {
-                let within = i64::try_from((from - at) / 8).unwrap_or(0);
-                let offset = offset.wrapping_add(within);
-                return Ok(Value::Pointer(PointerValue::Synthetic {
-                    variable: variable.clone(),
-                    offset,
-                }));
-            }
             let size = u32::try_from(to - from).map_err(|_| Fault::OptimisedOut)?;
             let got = part_bits(
                 frame,
@@ -177,8 +240,8 @@ fn read_leaf(frame: &Frame<'_>, leaf: &Leaf, pieces: &[Piece]) -> Result<Value, 
             break;
         }
     }
-    if filled == leaf.bit_size {
-        Ok(value(frame, leaf, bits))
+    if filled == bit_size {
+        Ok(bits)
     } else {
         Err(Fault::OptimisedOut)
     }

@@ -191,6 +191,10 @@ pub(crate) fn globals(units: &Units, unit: u32) -> Result<Vec<Candidate>, Error>
                     let Some(name) = units.name(entry) else {
                         continue;
                     };
+                    // rustc's tables of methods are variables to DWARF, and nothing to a user
+                    if name.contains("{vtable") {
+                        continue;
+                    }
                     let decl_line = units.decl_line(entry).unwrap_or(Line(0));
                     if keys.insert((name.clone(), decl_line)) {
                         found.push(Candidate {

@@ -275,9 +275,11 @@ impl Block {
                     signed: false,
                     bit_offset: 0,
                     bit_size: 0,
+                    route: None,
                 };
                 let layout = Arc::new(Layout {
                     shapes: vec![shape],
+                    ..Layout::default()
                 });
                 (
                     layout,
@@ -307,10 +309,17 @@ impl Block {
             bit_size: shape.bit_size,
             shadowed: candidate.shadowed,
             parameter,
+            route: shape.route.clone(),
+            owning: layout.owning.clone(),
         }));
+        let inside = |shape: &&Shape| {
+            let route = shape.route.as_ref();
+            !route.is_some_and(|route| route.leaves_variable())
+        };
         let end = layout
             .shapes
             .iter()
+            .filter(inside)
             .map(|shape| shape.bit_offset.saturating_add(shape.bit_size.into()))
             .max()
             .unwrap_or(0);

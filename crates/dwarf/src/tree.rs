@@ -75,6 +75,10 @@ fn wanted(name: DwAt) -> bool {
             | dw::DW_AT_byte_stride
             | dw::DW_AT_bit_stride
             | dw::DW_AT_endianity
+            | dw::DW_AT_language
+            | dw::DW_AT_discr
+            | dw::DW_AT_discr_value
+            | dw::DW_AT_discr_list
             | dw::DW_AT_decl_line
             | dw::DW_AT_declaration
             | dw::DW_AT_external

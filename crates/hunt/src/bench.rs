@@ -217,6 +217,10 @@ fn fast_linker(
     scratch: &Scratch,
     compiler: &Compiler,
 ) -> Result<Option<String>, Error> {
+    // rustc chooses its linker itself
+    if compiler.family == Family::Rustc {
+        return Ok(None);
+    }
     for linker in ["mold", "lld", "gold"] {
         let flag = format!("-fuse-ld={linker}");
         if works(sandbox, scratch, compiler, std::slice::from_ref(&flag))?.is_ok() {

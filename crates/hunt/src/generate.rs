@@ -130,7 +130,7 @@ pub struct Member {
     pub stream: Stream,
 }
 
-/// All C files below `folders`, sorted, each content once; and what could not be read, in words.
+/// All C and Rust files below `folders`, sorted, each content once; and what could not be read, in words.
 pub fn corpus(folders: &[PathBuf]) -> Result<(Vec<Member>, Vec<String>), Error> {
     let mut files = Vec::new();
     for folder in folders {
@@ -168,7 +168,11 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
         let kind = entry.file_type().map_err(failed)?;
         if kind.is_dir() {
             collect(&path, files)?;
-        } else if kind.is_file() && path.extension().is_some_and(|end| end == "c") {
+        } else if kind.is_file()
+            && path
+                .extension()
+                .is_some_and(|end| end == "c" || end == "rs")
+        {
             files.push(path);
         }
     }
@@ -230,6 +234,7 @@ mod tests {
         write("b.c", "int b;");
         write("below/a.c", "int a;");
         write("copy.c", "int b;");
+        write("r.rs", "fn main() {}");
         write("notes.txt", "int c;");
         write("binary.c", "int\0d;");
         let (members, unread) = corpus(&[folder.path().to_owned()]).unwrap();
@@ -237,7 +242,7 @@ mod tests {
             .iter()
             .map(|member| member.path.file_name().unwrap().to_str().unwrap())
             .collect();
-        assert_eq!(names, ["b.c", "a.c"]);
+        assert_eq!(names, ["b.c", "a.c", "r.rs"]);
         assert_eq!(unread.len(), 1);
         assert!(unread[0].contains("not text"));
         let error = corpus(&["/nonexistent".into()]).unwrap_err().to_string();

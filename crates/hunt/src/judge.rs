@@ -13,7 +13,7 @@ use crate::Error;
 use crate::bench::Bench;
 use crate::event::Event;
 use crate::generate::{Generated, Member, csmith, variant_seed};
-use crate::matrix::{Behaviour, Built1, Manner, Seen, build, flags};
+use crate::matrix::{Behaviour, Built1, Manner, Seen, build, flags, takes};
 use crate::oracle::{Oracle, Trial, Verdicts};
 use crate::settings::Settings;
 use crate::tally::{Portion, Tally};
@@ -138,6 +138,9 @@ impl Judge<'_> {
 
     /// What the program must do, or why it is no use.
     fn gate(&self, program: &Program) -> Result<Result<Behaviour, String>, Error> {
+        if program.is_rust() {
+            return self.unoptimised(program);
+        }
         let verdict = self
             .bench
             .tools
@@ -152,9 +155,29 @@ impl Judge<'_> {
         })
     }
 
+    /// What a Rust program must do: what it does without optimisation. rustc is its gate.
+    fn unoptimised(&self, program: &Program) -> Result<Result<Behaviour, String>, Error> {
+        let rustc = |target: &&crate::bench::Target<'_>| takes(target.compiler, program, "-O0");
+        let Some(target) = self.bench.targets.iter().find(rustc) else {
+            return Ok(Err(
+                "it is a Rust program, and no rustc is under test (--cc rustc)".into(),
+            ));
+        };
+        let manner = Manner {
+            compile: self.settings.compile_time(),
+            run: Some(self.settings.run_time()),
+        };
+        let seen = build(self.bench, program, target.compiler, &["-O0"], manner)?;
+        Ok(match seen {
+            Seen::Behaved(behaviour) => Ok(behaviour),
+            Seen::Refused { reason } => Err(reason),
+            other => Err(format!("its unoptimised build: {other:?}")),
+        })
+    }
+
     /// What variants are made from; `None` when none are wanted or the program does not allow any.
     fn profile(&self, lease: &Lease, program: &Program) -> Result<Option<Profile>, Error> {
-        let Some(workbench) = &self.bench.workbench else {
+        let Some(workbench) = self.bench.workbench.as_ref().filter(|_| !program.is_rust()) else {
             return Ok(None);
         };
         let settings = candor_mutate::Settings {
@@ -269,6 +292,9 @@ impl Judge<'_> {
         let mut builds = Vec::new();
         for target in &self.bench.targets {
             for level in &self.settings.levels {
+                if !takes(target.compiler, trial.program, level) {
+                    continue;
+                }
                 if (self.ending)() {
                     return Ok(None);
                 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use candor_toolchain::{Build, Built, Compiler, Ending, Job, Limits, Program, Stage};
+use candor_toolchain::{
+    Build, Built, Compiler, Ending, Family, Job, Limits, Program, Stage, rustc,
+};
 
 use crate::Error;
 use crate::bench::{Bench, Target};
@@ -55,9 +57,15 @@ pub(crate) fn build(
 ) -> Result<Seen, Error> {
     let directory = bench.scratch().job()?;
     directory.write(&program.file_name(), &program.text)?;
-    let mut all = vec!["-w".to_owned()];
-    all.extend(flags.iter().map(|flag| (*flag).to_owned()));
-    all.extend(program.flags.iter().cloned());
+    let flags = flags.iter().map(|flag| (*flag).to_owned());
+    let all = if compiler.family == Family::Rustc {
+        rustc::build_flags(&flags.collect::<Vec<_>>(), &program.flags)
+    } else {
+        let mut all = vec!["-w".to_owned()];
+        all.extend(flags);
+        all.extend(program.flags.iter().cloned());
+        all
+    };
     let build = Build {
         compiler,
         stage: match manner.run {
@@ -103,6 +111,14 @@ pub(crate) fn build(
         stdout: run.stdout,
         ending: run.ending,
     }))
+}
+
+/// Whether a compiler takes programs of this language, at this level.
+pub(crate) fn takes(compiler: &Compiler, program: &Program, level: &str) -> bool {
+    match compiler.family {
+        Family::Rustc => program.is_rust() && rustc::has_level(level),
+        _ => !program.is_rust(),
+    }
 }
 
 /// The flags of a level and of the target's own.

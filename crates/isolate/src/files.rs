@@ -80,7 +80,14 @@ pub fn llvm_argument(pass: &str) -> Option<&'static str> {
 
 /// The file of an LLVM pass, given what `-opt-bisect-limit` prints.
 pub fn of_llvm_pass(pass: &str) -> Option<String> {
-    let row = llvm().get(&("pass", without_template(pass)))?;
+    let pass = without_template(pass);
+    // LLVM 22 prints what `-print-after` takes
+    let by_argument = || {
+        let rows = llvm().iter();
+        let found = rows.filter(|((kind, _), row)| *kind == "pass" && row.first() == Some(&pass));
+        found.min_by_key(|(key, _)| *key).map(|(_, row)| row)
+    };
+    let row = llvm().get(&("pass", pass)).or_else(by_argument)?;
     row.get(1).map(|file| (*file).to_owned())
 }
 

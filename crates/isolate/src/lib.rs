@@ -90,7 +90,7 @@ pub fn isolate(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Isolation, Error> {
     let started = Instant::now();
-    if !matches!(compiler.family, Family::Gcc | Family::Clang) {
+    if !matches!(compiler.family, Family::Gcc | Family::Clang | Family::Rustc) {
         return Err(Error::Family {
             compiler: compiler.name.clone(),
             family: compiler.family,
@@ -241,6 +241,8 @@ fn investigate(
         variable: subject.map(|subject| subject.root().to_owned()),
     };
     match bench.compiler.family {
+        // its dumps are not asked for
+        Family::Rustc => culprit::rustc::isolate(bench, answer)?,
         Family::Clang => {
             if let Some(run) = culprit::clang::isolate(bench, answer)?
                 && settings.change

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use candor_check::Workshop;
 use candor_predicate::{Claim, Prepared, Setup, Verdict};
-use candor_toolchain::{Compiler, Finished, JobDirectory, Limits, Program};
+use candor_toolchain::{Compiler, Family, Finished, JobDirectory, Limits, Program, rustc};
 
 use crate::{Error, Progress, Settings};
 
@@ -198,6 +198,9 @@ impl<'a> Bench<'a> {
         self.in_time()?;
         let directory = self.workshop.scratch.job()?;
         directory.write(name, text)?;
+        if self.compiler.family == Family::Rustc {
+            return self.call_rustc(directory, name, added);
+        }
         let job = self
             .compiler
             .job(directory.path())
@@ -206,6 +209,29 @@ impl<'a> Bench<'a> {
             .args(self.flags.iter().cloned())
             .args(self.program.flags.iter().cloned())
             .args(added.iter().cloned())
+            .arg(name);
+        let limits = Limits {
+            output: LARGEST_DUMP,
+            ..Limits::compiler()
+        };
+        let finished = self.workshop.sandbox.run(&job, &limits)?;
+        Ok((finished, directory))
+    }
+
+    /// The same for rustc, which takes other words for the same; no more than an object is made.
+    fn call_rustc(
+        &self,
+        directory: JobDirectory,
+        name: &str,
+        added: &[String],
+    ) -> Result<(Finished, JobDirectory), Error> {
+        let flags: Vec<String> = [self.flags, added].concat();
+        let flags: Vec<String> = flags.into_iter().filter(|flag| flag != "-c").collect();
+        let job = self
+            .compiler
+            .job(directory.path())
+            .arg("--emit=obj")
+            .args(rustc::build_flags(&flags, &self.program.flags))
             .arg(name);
         let limits = Limits {
             output: LARGEST_DUMP,

@@ -15,7 +15,7 @@
 
 use candor_check::{
     Executable, Kind, Object, Plan, PointChoice, Reference, Seen, Settings, Sighting, Toolset,
-    Truth, Watch, is_described, look, references,
+    Truth, Watch, is_described, look, references_of,
 };
 use candor_toolchain::{Built, Compiler, Program, Sanitizer};
 
@@ -65,9 +65,19 @@ impl<'a> Debug<'a> {
             claim: &case.claim,
             subject,
             pass: case.pass.as_ref().filter(|pass| !pass.disable.is_empty()),
-            references: references(tools.workshop, tools.compilers)?,
+            references: references_of(
+                tools.workshop,
+                tools.compilers,
+                &case.program.program(),
+                None,
+            )?,
             settings,
         })
+    }
+
+    /// Whether sanitizers are asked: rustc judges Rust itself.
+    fn sanitizes(&self, program: &Program) -> bool {
+        self.options.sanitize && !program.is_rust()
     }
 
     /// The program with its barriers, if the variable is still in it.
@@ -79,9 +89,11 @@ impl<'a> Debug<'a> {
         let functions = unit.functions();
         let is_subject = |variable: &candor_source::Variable| {
             let function = variable.function.and_then(|index| functions.get(index));
+            // Rust's closures and generic instances have names that the source does not spell
             variable.name == self.subject.root()
-                && function.map(|function| function.name.as_str())
-                    == self.subject.function.as_deref()
+                && (program.is_rust()
+                    || function.map(|function| function.name.as_str())
+                        == self.subject.function.as_deref())
         };
         if !unit.variables().iter().any(is_subject) {
             return Ok(Err(Rejection::Invalid(format!(
@@ -369,7 +381,7 @@ impl Predicate for Debug<'_> {
         if let Err(rejection) = self.hear_others(program, &plan, &mut truth)? {
             return Ok(Err(rejection));
         }
-        if self.options.sanitize
+        if self.sanitizes(program)
             && let Err(rejection) = self.validity.sanitized(program)?
         {
             return Ok(Err(rejection));
@@ -411,7 +423,7 @@ impl Predicate for Debug<'_> {
         if let Some(verdict) = self.counter(program, &plan, &truth, setup)? {
             return Ok(verdict);
         }
-        if self.options.sanitize
+        if self.sanitizes(program)
             && let Err(rejection) = self
                 .validity
                 .sanitized_by(program, Sanitizer::UndefinedAndAddress)?
@@ -429,7 +441,7 @@ impl Predicate for Debug<'_> {
                 )));
             }
         };
-        if self.options.sanitize
+        if self.sanitizes(program)
             && let Err(rejection) = self.validity.sanitized_by(program, Sanitizer::Memory)?
         {
             return Ok(rejection.into());

@@ -79,6 +79,9 @@ impl<'a> Validity<'a> {
     }
 
     fn read(&self, program: &Program, signs: &[&str]) -> Result<Unit, candor_source::Error> {
+        if program.is_rust() {
+            return candor_source::rust::parse(&program.path, &program.text);
+        }
         self.tools
             .clang
             .parse_rejecting(&program.path, Some(&program.text), &program.flags, signs)
@@ -143,7 +146,7 @@ impl<'a> Validity<'a> {
 
     /// The sanitizers' opinion as the end of a test: `holds` unless they object.
     pub fn unless_undefined(&self, program: &Program, holds: Verdict) -> Result<Verdict, Error> {
-        if !self.options.sanitize {
+        if !self.options.sanitize || program.is_rust() {
             return Ok(holds);
         }
         Ok(match self.sanitized(program)? {

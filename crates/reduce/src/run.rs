@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use candor_check::Toolset;
 use candor_predicate::{Case, Claim, Options, Setup, Verdict, predicate_for};
-use candor_toolchain::{Built, Compiler, Limits, Program};
+use candor_toolchain::{Built, Compiler, Family, Limits, Program};
 
 use crate::jury::{Jury, Size, Stop, Tally};
 use crate::keep::Keeper;
 use crate::passes::rename::{self, Names};
-use crate::passes::statements;
+use crate::passes::{rust, statements};
 use crate::sweep::{Growth, Session};
 use crate::verify::{Verified, verify};
 use crate::{Error, coverage, cvise, edit, expand, snippets, syntax};
@@ -130,8 +130,13 @@ pub fn reduce(
         // the user's command knows the program by its own name
         settings.name.clone_from(&case.program.name);
     }
+    if original.is_rust() && !settings.name.ends_with(".rs") {
+        settings.name = "reduced.rs".into();
+    }
     let settings = &settings;
-    refuse_what_is_not_c(tools, case, &original, compiler)?;
+    if !original.is_rust() {
+        refuse_what_is_not_c(tools, case, &original, compiler)?;
+    }
     let generous = Options {
         run: settings.time,
         ..Options::default()
@@ -371,6 +376,9 @@ impl Work<'_, '_> {
     }
 
     fn stages(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
+        if session.jury.program.is_rust() {
+            return self.rust_stages(session);
+        }
         if let Some((seed, variant)) = snippets::of_case(self.settled)? {
             let kept = snippets::drop(session, &seed, &variant)?;
             self.notes.push(format!(
@@ -415,6 +423,32 @@ impl Work<'_, '_> {
             self.rename(session)?;
         }
         Ok(())
+    }
+
+    /// A Rust program: whole things level by level, then what is in the way, until nothing more goes.
+    fn rust_stages(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
+        session.relayout = false;
+        self.relayout = false;
+        loop {
+            let before = session.best.clone();
+            let mut level = 0;
+            session.jury.announce("items and statements");
+            loop {
+                let tree = syntax::parse_rust(&session.best)?;
+                if level > rust::deepest(&tree) {
+                    break;
+                }
+                session.sweep(rust::remove(&tree, level), Growth::Never)?;
+                level += 1;
+            }
+            session.jury.announce("control flow and operands");
+            let tree = syntax::parse_rust(&session.best)?;
+            session.sweep(rust::hoist(&tree), Growth::Never)?;
+            self.checkpoint(session)?;
+            if session.best == before {
+                return Ok(());
+            }
+        }
     }
 
     /// Headers become what is needed of them. Tried again between stages: the finding may not survive
@@ -526,8 +560,12 @@ impl Work<'_, '_> {
         let name = &self.settings.name;
         let replay = |compiler: &Compiler, level: &str| {
             let quote = candor_toolchain::build::quote;
+            let option = match compiler.family {
+                Family::Rustc => "--rustc",
+                _ => "--cc",
+            };
             format!(
-                "candor check {} --cc {} {level}",
+                "candor check {} {option} {} {level}",
                 quote(name),
                 quote(&compiler.name)
             )

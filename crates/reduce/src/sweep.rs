@@ -54,7 +54,13 @@ impl<'j, 'a> Session<'j, 'a> {
 
     /// A text as it is tested.
     pub fn form(&self, text: &str) -> String {
-        if self.relayout {
+        if self.jury.program.is_rust() {
+            let lines = text
+                .lines()
+                .map(str::trim_end)
+                .filter(|line| !line.is_empty());
+            lines.map(|line| format!("{line}\n")).collect()
+        } else if self.relayout {
             layout(&tidy(text))
         } else {
             tidy(text)

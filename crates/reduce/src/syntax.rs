@@ -39,8 +39,16 @@ pub struct Tree {
 
 /// Parses C.
 pub fn parse(text: &str) -> Result<Tree, Error> {
+    parse_as(text, tree_sitter_c::LANGUAGE.into())
+}
+
+/// Parses Rust.
+pub fn parse_rust(text: &str) -> Result<Tree, Error> {
+    parse_as(text, tree_sitter_rust::LANGUAGE.into())
+}
+
+fn parse_as(text: &str, language: Language) -> Result<Tree, Error> {
     let mut parser = Parser::new();
-    let language: Language = tree_sitter_c::LANGUAGE.into();
     parser
         .set_language(&language)
         .map_err(|error| Error::Grammar(error.to_string()))?;

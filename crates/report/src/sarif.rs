@@ -128,7 +128,7 @@ fn result(dossier: &Dossier, rule: usize, artifacts: &mut Vec<Value>) -> Value {
 
 fn level(kind: &str) -> &'static str {
     match kind {
-        "write-only-static" | "debugger-disagrees" | "hang" => "warning",
+        "write-only-static" | "wrong-referent" | "debugger-disagrees" | "hang" => "warning",
         _ => "error",
     }
 }

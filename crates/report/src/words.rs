@@ -80,6 +80,7 @@ pub(crate) fn kind_meaning(kind: &str) -> &'static str {
         "write-only-static" => {
             "A static variable that is never read lost its stores, and shows an old value."
         }
+        "wrong-referent" => "A reference leads to something that is not what it refers to.",
         "debugger-disagrees" => {
             "The debug information is right; the debugger shows something else."
         }
@@ -91,7 +92,7 @@ pub(crate) fn kind_meaning(kind: &str) -> &'static str {
 
 /// Kinds in the order of their weight.
 pub(crate) fn kind_weight(kind: &str) -> usize {
-    const ORDER: [&str; 8] = [
+    const ORDER: [&str; 9] = [
         "miscompilation",
         "crash",
         "hang",
@@ -100,6 +101,7 @@ pub(crate) fn kind_weight(kind: &str) -> usize {
         "debugger-disagrees",
         "debugger-crash",
         "write-only-static",
+        "wrong-referent",
     ];
     ORDER
         .iter()

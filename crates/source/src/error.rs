@@ -97,6 +97,14 @@ pub enum Error {
         /// How many more there were.
         omitted: usize,
     },
+    /// syn rejects the program.
+    #[error("this is not Rust that can be parsed: {diagnostic}\n`rustc` says more about it")]
+    RustSyntax {
+        /// The file asked for.
+        path: PathBuf,
+        /// Where, and syn's words.
+        diagnostic: Diagnostic,
+    },
     /// libclang gave up without a diagnostic (crash, bad arguments).
     #[error("libclang failed on {}: {reason}", path.display())]
     Frontend {

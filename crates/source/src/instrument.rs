@@ -38,9 +38,19 @@ pub fn barriers(unit: &Unit, points: &[&Point]) -> Result<String, Error> {
     offsets.dedup();
     let mut edits = EditSet::new();
     for offset in offsets {
-        edits.insert(offset, format!("{BARRIER}(); "));
+        edits.insert(offset, barrier_call(unit));
     }
     edits.apply(unit.text())
+}
+
+/// The statement that calls the barrier, with a blank behind it.
+#[must_use]
+pub fn barrier_call(unit: &Unit) -> String {
+    if unit.is_rust() {
+        crate::rust::BARRIER_CALL.to_owned()
+    } else {
+        format!("{BARRIER}(); ")
+    }
 }
 
 /// The program with one barrier before the first point on `line`, marked with the variable to inspect.
@@ -76,7 +86,8 @@ pub fn at<'unit>(unit: &'unit Unit, line: u32, variable: &str) -> Result<Actiona
         });
     };
     let mut edits = EditSet::new();
-    edits.insert(point.offset, format!("{BARRIER}(/* {variable} */); "));
+    let call = barrier_call(unit).replace("()", &format!("(/* {variable} */)"));
+    edits.insert(point.offset, call);
     Ok(Actionable {
         text: edits.apply(unit.text())?,
         point,

@@ -1,6 +1,6 @@
-//! C source as candor sees it: where something can be inserted, what is in scope there, and of which type.
+//! C and Rust source as candor sees it: where something can be inserted, what is in scope there, and of which type.
 //!
-//! In: a user's C file and the flags they compile it with. Out: a [`Unit`] — plain data, no libclang in
+//! In: a user's C file and the flags they compile it with, or a Rust file. Out: a [`Unit`] — plain data, no libclang in
 //! it, free to travel between threads — and edited copies of the text.
 //!
 //! The steps, in the order the files implement them:
@@ -13,6 +13,7 @@
 //! 4. [`mod@unit`], [`types`]: what the walk found, and the questions it answers ([`Unit::visible_at`]).
 //! 5. [`edit`]: insertions, replacements and deletions on the original text.
 //! 6. [`instrument`]: barriers (line augmentation, paper 000 §4.3), print statements (shadow programs, §4.2).
+//! 7. [`rust`]: the same for Rust, with syn in the place of libclang.
 //!
 //! Deliberately absent: nothing here runs a compiler, decides which points to take, or judges a program.
 //! Parsing runs inside this process and has no time limit of its own; hostile input (macro bombs) belongs
@@ -22,6 +23,7 @@ pub mod edit;
 pub mod error;
 pub mod instrument;
 pub mod library;
+pub mod rust;
 pub mod text;
 pub mod types;
 pub mod unit;

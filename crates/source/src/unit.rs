@@ -1,9 +1,9 @@
-//! What one parse of a C file found: functions, variables, scopes and points.
+//! What one parse of a C or Rust file found: functions, variables, scopes and points.
 //!
 //! A [`Unit`] is plain data. Points are in source order, and so are their ids: a seed that picks ids picks
 //! the same places on every machine with the same headers.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Type;
 
-/// A parsed C file.
+/// A parsed C or Rust file.
 #[derive(Debug)]
 pub struct Unit {
     pub(crate) path: PathBuf,
@@ -21,6 +21,26 @@ pub struct Unit {
     pub(crate) variables: Vec<Variable>,
     pub(crate) points: Points,
     pub(crate) scopes: Vec<Scope>,
+    pub(crate) language: Language,
+}
+
+/// The language of a unit, and what only makes sense in it.
+#[derive(Debug)]
+pub(crate) enum Language {
+    C,
+    Rust(RustFacts),
+}
+
+/// What is particular to a Rust file.
+#[derive(Debug)]
+pub(crate) struct RustFacts {
+    /// By variable: the position in the walk from which on it may have been moved away.
+    pub moved: HashMap<usize, u32>,
+    /// Variables that share name, line and function with another: no debugger can tell them apart.
+    pub ambiguous: HashSet<usize>,
+    /// Names of the file's own types that are `Copy`.
+    pub copy_types: BTreeSet<String>,
+    pub has_unsafe: bool,
 }
 
 /// A block of names; number 0 is the file.
@@ -222,6 +242,10 @@ pub enum StatementKind {
     Compound,
     Null,
     Asm,
+    /// Rust's `loop`.
+    Loop,
+    /// Rust's `match`.
+    Match,
 }
 
 /// What the outermost operator of an expression statement does.
@@ -265,6 +289,10 @@ pub enum SkipReason {
     PureFunction,
     /// In a function with attribute `naked`.
     NakedFunction,
+    /// In a `const fn` or `const` block of Rust, which the compiler may run itself.
+    ConstFunction,
+    /// In an `async` function or block of Rust, whose variables live in a state machine.
+    AsyncFunction,
 }
 
 impl Unit {
@@ -322,6 +350,46 @@ impl Unit {
             scope = current.parent;
         }
         visible
+    }
+
+    /// Whether it is a Rust file.
+    #[must_use]
+    pub fn is_rust(&self) -> bool {
+        matches!(self.language, Language::Rust(_))
+    }
+
+    /// Whether it is a Rust file with `unsafe` code.
+    #[must_use]
+    pub fn has_unsafe(&self) -> bool {
+        matches!(&self.language, Language::Rust(facts) if facts.has_unsafe)
+    }
+
+    /// Whether a variable certainly has all of its value at `point`, if its type is not `Copy`: in Rust a use by value
+    /// moves it away, and what its memory holds then means nothing. Always so in C.
+    #[must_use]
+    pub fn is_whole(&self, point: &Point, variable: &Variable) -> bool {
+        match &self.language {
+            Language::C => true,
+            Language::Rust(facts) => facts
+                .moved
+                .get(&variable.id)
+                .is_none_or(|order| point.order < *order),
+        }
+    }
+
+    /// Whether a variable can be told from every other by its name, line and function.
+    #[must_use]
+    pub fn is_distinct(&self, variable: &Variable) -> bool {
+        match &self.language {
+            Language::C => true,
+            Language::Rust(facts) => !facts.ambiguous.contains(&variable.id),
+        }
+    }
+
+    /// Whether a type of the file is `Copy`, by its plain name.
+    #[must_use]
+    pub fn is_copy_type(&self, name: &str) -> bool {
+        matches!(&self.language, Language::Rust(facts) if facts.copy_types.contains(name))
     }
 
     /// The objects of file scope, each once (its last declaration), in order.

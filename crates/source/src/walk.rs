@@ -125,6 +125,7 @@ pub fn walk<'tu>(
         variables: walker.variables,
         points: walker.points,
         scopes: walker.scopes,
+        language: crate::unit::Language::C,
     })
 }
 

@@ -1,10 +1,11 @@
 //! Program × compiler × flags → artefact, and every way that can end.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::sandbox::{Bound, Ending, Finished, Limits, Sandbox};
-use crate::{Compiler, Error};
+use crate::{Compiler, Error, Family};
 
 /// What one compiler call is to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,35 +109,54 @@ impl Build<'_> {
         directory: &Path,
         limits: &Limits,
     ) -> Result<Built, Error> {
-        let stage = match self.stage {
-            Stage::Object => Some("-c"),
-            Stage::Assembly => Some("-S"),
-            Stage::Executable => None,
-        };
         let job = self
             .compiler
             .job(directory)
-            .args(stage)
+            .args(self.stage_flag())
             .args(self.flags.iter().cloned())
             .args(["-o", self.output.as_str()])
-            .args(self.inputs.iter().cloned());
+            .args(self.input_words());
         let run = sandbox.run(&job, limits)?;
         let artefact = directory.join(&self.output);
         classify(run, artefact, directory)
     }
 
+    fn stage_flag(&self) -> Option<&'static str> {
+        match (self.compiler.family, self.stage) {
+            (Family::Rustc, Stage::Object) => Some("--emit=obj"),
+            (Family::Rustc, Stage::Assembly) => Some("--emit=asm"),
+            (_, Stage::Object) => Some("-c"),
+            (_, Stage::Assembly) => Some("-S"),
+            (_, Stage::Executable) => None,
+        }
+    }
+
+    /// The inputs; rustc takes one source, and objects as words for the linker.
+    fn input_words(&self) -> Vec<OsString> {
+        let word = |path: &PathBuf| {
+            let object = path.extension().is_some_and(|extension| extension == "o");
+            match self.compiler.family {
+                Family::Rustc if object => {
+                    let mut word = OsString::from("-Clink-arg=");
+                    word.push(path);
+                    word
+                }
+                _ => path.clone().into_os_string(),
+            }
+        };
+        self.inputs.iter().map(word).collect()
+    }
+
     /// The command line as a person would type it.
     pub fn command_line(&self) -> String {
-        let stage = match self.stage {
-            Stage::Object => "-c ",
-            Stage::Assembly => "-S ",
-            Stage::Executable => "",
-        };
+        let stage = self
+            .stage_flag()
+            .map_or_else(String::new, |flag| format!("{flag} "));
         let flags: Vec<String> = self.flags.iter().map(|flag| quote(flag)).collect();
         let inputs: Vec<String> = self
-            .inputs
+            .input_words()
             .iter()
-            .map(|path| quote(&path.display().to_string()))
+            .map(|word| quote(&word.to_string_lossy()))
             .collect();
         format!(
             "{} {stage}{} {} -o {}",

@@ -15,6 +15,7 @@
 //! 7. `desktop`: showing a page to the user.
 
 pub mod build;
+pub mod cargo;
 pub mod compiler;
 pub mod desktop;
 mod error;
@@ -22,6 +23,7 @@ pub mod gate;
 pub mod inventory;
 pub mod memory;
 pub mod program;
+pub mod rustc;
 pub mod sandbox;
 mod scratch;
 

@@ -23,13 +23,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads a C file, refusing what cannot be one. Csmith's include directory is added by itself.
+    /// Reads a C or Rust file, refusing what cannot be one. Csmith's include directory is added by itself.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let text = read_source(path)?;
         let mut program = Self::from_text(path, text);
         // Builds happen in scratch directories: headers beside the source are found by flag.
         let beside = std::path::absolute(path).ok();
         if let Some(directory) = beside.as_deref().and_then(Path::parent)
+            && !program.is_rust()
             && program.text.contains("#include \"")
         {
             program.flags.push(format!("-I{}", directory.display()));
@@ -50,6 +51,13 @@ impl Program {
             arguments: Vec::new(),
             stdin: Vec::new(),
         }
+    }
+
+    /// Whether it is a Rust program: by its name, as compilers tell.
+    pub fn is_rust(&self) -> bool {
+        self.path
+            .extension()
+            .is_some_and(|extension| extension == "rs")
     }
 
     /// The file's name, as it should appear in messages and debug information.

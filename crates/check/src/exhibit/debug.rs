@@ -235,7 +235,7 @@ fn matrix(
 /// Whether this sort of finding shows itself to the native engine as `class`.
 fn shows(kind: Kind, class: Class) -> bool {
     match kind {
-        Kind::WrongValue | Kind::WriteOnlyStatic => class == Class::Wrong,
+        Kind::WrongValue | Kind::WriteOnlyStatic | Kind::WrongReferent => class == Class::Wrong,
         Kind::IllFormedLocation => class == Class::IllFormed,
         // the debug information is right, or says nothing: the debugger is to blame
         Kind::DebuggerDisagrees | Kind::DebuggerCrash => class != Class::Unaligned,

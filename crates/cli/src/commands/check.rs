@@ -9,8 +9,9 @@ use anyhow::bail;
 use candor_check::exhibit::{SourceRequest, truthfulness};
 use candor_check::{Finding, PointChoice, Progress, Report, Request, Settings};
 use candor_predicate::Case;
-use candor_toolchain::Compiler;
 use candor_toolchain::build::quote;
+use candor_toolchain::cargo::{self, Profile};
+use candor_toolchain::{Compiler, Family, rustc};
 use indicatif::ProgressBar;
 
 use crate::Outcome;
@@ -26,21 +27,27 @@ Examples:
   candor check prog.c --cc clang-19 --cc gcc-12 -O2 --points all --json
   candor check prog.c --cc clang-19 -O2 --at 6:c     one actionable program P<6,c>, the paper's way
   candor check prog.c -O2 -- -DN=10 -Iinclude        flags for every compiler after --
-  candor check --binary app --reference app-O0       two builds of your own, line by line";
+  candor check prog.rs --rustc 'rustc +nightly' -O2  a Rust program; default levels 1 2 3 s
+  candor check --binary app --reference app-O0       two builds of your own, line by line
+  candor check --package . --bin app -- args         a cargo package, debug against release";
 
 /// Arguments of `candor check`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The C program
-    #[arg(required_unless_present = "binary", conflicts_with = "binary")]
+    /// The C or Rust program
+    #[arg(required_unless_present_any = ["binary", "package"], conflicts_with = "binary")]
     file: Option<PathBuf>,
 
     /// A compiler command; repeat for more (default: every gcc and clang found)
     #[arg(long = "cc", value_name = "COMMAND")]
     compilers: Vec<String>,
 
-    /// An optimisation level such as -O2 or -Og; repeat for more (default: g 1 2 3 s)
+    /// A rustc command for a Rust program; repeat for more (default: the one found)
+    #[arg(long = "rustc", value_name = "COMMAND")]
+    rustc: Vec<String>,
+
+    /// An optimisation level such as -O2 or -Og; repeat for more (default: g 1 2 3 s; Rust: 1 2 3 s)
     #[arg(short = 'O', value_name = "LEVEL")]
     levels: Vec<String>,
 
@@ -92,6 +99,14 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "binary")]
     reference: Option<PathBuf>,
 
+    /// A cargo package: its debug build against its release build with debug information
+    #[arg(long, value_name = "DIR", requires = "bin", conflicts_with_all = ["file", "binary"])]
+    package: Option<PathBuf>,
+
+    /// The package's binary (with --package); what follows -- are its arguments
+    #[arg(long, value_name = "NAME", requires = "package")]
+    bin: Option<String>,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -108,7 +123,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         (None, Some(binary), Some(reference)) => {
             check_binaries(&args, &context, binary, reference)?
         }
-        _ => bail!("give a C file, or --binary and --reference"),
+        _ => match (&args.package, &args.bin) {
+            (Some(package), Some(bin)) => check_package(&args, &context, package, bin)?,
+            _ => bail!("give a C or Rust file, --binary and --reference, or --package and --bin"),
+        },
     };
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -141,10 +159,30 @@ fn settings(args: &Args, context: &Context) -> Settings {
 fn check_source(args: &Args, context: &Context, file: &Path) -> anyhow::Result<Report> {
     let program = args.surroundings.load(file)?;
     let choice = point_choice(args)?;
-    let tools = Tools::find(context, &args.compilers)?;
-    let levels = levels(args, context);
-    let builds = tools
-        .under_test()?
+    let rust = program.is_rust();
+    if !rust && !args.rustc.is_empty() {
+        bail!("--rustc is for Rust programs, whose names end in .rs; name C compilers with --cc");
+    }
+    let wanted = [args.compilers.as_slice(), &args.rustc].concat();
+    let tools = Tools::find(context, &wanted)?;
+    let mut levels = levels(args, context);
+    if rust {
+        // a level that rustc does not have is refused if it was asked for, and left out if not
+        if let Some(unknown) = args
+            .levels
+            .iter()
+            .find(|level| !rustc::has_level(&format!("-O{level}")))
+        {
+            bail!("rustc has no level -O{unknown}; it has 0, 1, 2, 3, s and z");
+        }
+        levels.retain(|level| rustc::has_level(level));
+    }
+    let compilers = if rust {
+        tools.rustc_under_test()?
+    } else {
+        tools.under_test()?
+    };
+    let builds = compilers
         .into_iter()
         .flat_map(|compiler| levels.iter().map(move |level| (compiler, level.clone())))
         .collect();
@@ -198,6 +236,52 @@ fn check_binaries(
         stdin: &input,
         settings: settings(args, context),
         debuggers: &debuggers,
+        name: None,
+        replay: None,
+    };
+    Ok(candor_check::lines::check(
+        &context.sandbox,
+        &context.scratch,
+        &request,
+    )?)
+}
+
+fn check_package(
+    args: &Args,
+    context: &Context,
+    package: &Path,
+    bin: &str,
+) -> anyhow::Result<Report> {
+    let target = context.scratch.job()?;
+    let build = |profile| -> anyhow::Result<PathBuf> {
+        cargo::build(&context.sandbox, package, bin, profile, target.path())?
+            .map_err(|reason| anyhow::anyhow!("{}: {reason}", package.display()))
+    };
+    let reference = build(Profile::Reference)?;
+    let release = build(Profile::Release)?;
+    let debuggers = debuggers(context);
+    let input = args.surroundings.input()?;
+    let arguments = [
+        args.surroundings.arguments.as_slice(),
+        &args.surroundings.flags,
+    ]
+    .concat();
+    let mut replay = vec![
+        "candor check --package".to_owned(),
+        quote(&package.display().to_string()),
+        "--bin".into(),
+        quote(bin),
+    ];
+    replay.extend(args.surroundings.words());
+    let request = candor_check::lines::Request {
+        binary: &release,
+        reference: &reference,
+        arguments: &arguments,
+        stdin: &input,
+        settings: settings(args, context),
+        debuggers: &debuggers,
+        name: Some(format!("{bin} (release)")),
+        replay: Some(replay.join(" ")),
     };
     Ok(candor_check::lines::check(
         &context.sandbox,
@@ -252,7 +336,11 @@ fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String 
         "candor".to_owned(),
         "check".into(),
         quote(&file.display().to_string()),
-        "--cc".into(),
+        if compiler.family == Family::Rustc {
+            "--rustc".into()
+        } else {
+            "--cc".into()
+        },
         quote(&compiler.name),
         level.to_owned(),
     ];

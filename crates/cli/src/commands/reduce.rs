@@ -209,6 +209,9 @@ impl Output {
     fn new(args: &Args) -> anyhow::Result<Self> {
         let program = match &args.output {
             Some(given) => given.clone(),
+            None if args.file.extension().is_some_and(|end| end == "rs") => {
+                args.file.with_extension("reduced.rs")
+            }
             None => args.file.with_extension("reduced.c"),
         };
         let case = program.with_extension("json");

@@ -22,6 +22,7 @@ use candor_toolchain::{Compiler, GateVerdict};
 
 use super::{Discovery, Oracle, Trial, Verdicts};
 use crate::Error;
+use crate::matrix::takes;
 use crate::tally::Portion;
 
 pub(super) fn judge(
@@ -32,7 +33,9 @@ pub(super) fn judge(
     let mut builds: Vec<(&Compiler, String)> = Vec::new();
     for target in &trial.bench.targets {
         for level in trial.settings.levels.iter().filter(|level| *level != "-O0") {
-            builds.push((target.compiler, level.clone()));
+            if takes(target.compiler, trial.program, level) {
+                builds.push((target.compiler, level.clone()));
+            }
         }
     }
     if builds.is_empty() {
@@ -154,7 +157,10 @@ fn discovery(trial: &Trial<'_>, group: &[&Finding]) -> Option<Discovery> {
         None => format!("the global `{}`", first.variable),
     };
     let title = match first.kind {
-        Kind::WrongValue | Kind::WriteOnlyStatic | Kind::DebuggerDisagrees => format!(
+        Kind::WrongValue
+        | Kind::WriteOnlyStatic
+        | Kind::WrongReferent
+        | Kind::DebuggerDisagrees => format!(
             "{} {}: {whose} is {}, shown as {} (line {})",
             first.compiler, first.level, first.expected, first.shown, first.line
         ),
@@ -176,6 +182,7 @@ fn discovery(trial: &Trial<'_>, group: &[&Finding]) -> Option<Discovery> {
             Kind::IllFormedLocation => 45,
             Kind::DebuggerCrash => 30,
             Kind::WriteOnlyStatic => 20,
+            Kind::WrongReferent => 15,
             Kind::DebuggerDisagrees => 10,
         },
         subject: format!(

@@ -73,6 +73,9 @@ pub fn limit(number: u64) -> Vec<String> {
 /// Switches that some passes have, by the pass's name; tried, never trusted.
 const SWITCHES: &[(&str, &[&str])] = &[
     ("Loop Strength Reduction", &["-mllvm", "-disable-lsr"]),
+    ("loop-reduce", &["-mllvm", "-disable-lsr"]),
+    ("licm", &["-mllvm", "-disable-licm-promotion"]),
+    ("LICMPass", &["-mllvm", "-disable-licm-promotion"]),
     ("CodeGen Prepare", &["-mllvm", "-disable-cgp"]),
     ("Machine code sinking", &["-mllvm", "-disable-machine-sink"]),
     (
@@ -155,7 +158,12 @@ const SWITCHES: &[(&str, &[&str])] = &[
 const SELECTION: &str = " Instruction Selection";
 
 /// The passes that take variables out of memory.
-const PROMOTION: &[&str] = &["SROAPass", "PromotePass"];
+const PROMOTION: &[&str] = &["SROAPass", "PromotePass", "sroa", "mem2reg"];
+
+/// Whether a pass selects instructions; LLVM 22 prints the short names of passes.
+fn is_selection(pass: &str) -> bool {
+    pass.ends_with(SELECTION) || pass.ends_with("-isel")
+}
 
 /// The runs of the whole build; the error says what clang answered instead.
 pub fn list(bench: &Bench<'_>) -> Result<Vec<PassRun>, Error> {
@@ -256,7 +264,7 @@ pub fn isolate(bench: &Bench<'_>, answer: &mut Isolation) -> Result<Option<PassR
             break;
         }
     }
-    if bench.about_debug_information() && run.pass.ends_with(SELECTION) {
+    if bench.about_debug_information() && is_selection(&run.pass) {
         suspect.unspecific = true;
         before_selection(bench, &runs, &run, answer)?;
     }

@@ -11,6 +11,7 @@ pub mod inline;
 pub mod items;
 pub mod merge;
 pub mod rename;
+pub mod rust;
 pub mod statements;
 pub mod tokens;
 pub mod variables;

@@ -48,6 +48,7 @@ impl Answer {
         match kind {
             "e" => return Some(Answer::Error(text.to_owned())),
             "t" => return Some(Answer::Text(text.to_owned())),
+            "v" => return Some(Answer::Value(Value::Variant(text.into()))),
             _ => {}
         }
         let bits = u128::from_str_radix(text, 16).ok()?;

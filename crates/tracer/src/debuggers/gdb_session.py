@@ -5,7 +5,7 @@ Reads `request.json` next to this file, writes one JSON value per line to `answe
   [query, [answer, ...]]      for each query that was reached
   {"end": true}               when all is said
 An answer is "o" (optimised out), ["e", error], ["t", text] or [kind, hex digits, size in bytes] with kind one
-of i (signed), u (unsigned), f (floating point, its bits), p (pointer).
+of i (signed), u (unsigned), f (floating point, its bits), p (pointer), or ["v", name, 0] for a variant of Rust.
 """
 import gc
 import json
@@ -18,7 +18,7 @@ gc.disable()  # the many small lists are no cycles
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEX = re.compile(r"(?:\([^)]*\) )?0x([0-9a-f]+)$")
-PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
+PART = re.compile(r"\.(\w+|\*|\?)|\[(\d+)\]")
 with open(os.path.join(HERE, "request.json")) as file:
     REQUEST = json.load(file)
 OUT = open(os.path.join(HERE, "answers.jsonl"), "w")
@@ -40,6 +40,51 @@ def names(block):
         if not symbol.is_function and symbol.addr_class != gdb.SYMBOL_LOC_TYPEDEF:
             found.setdefault(symbol.name, []).append(symbol)
     return found
+
+
+def is_function(name, wanted):
+    """Rust's functions are wanted by their plain name and known by their path."""
+    return name.split("(")[0] == wanted or name == wanted or name.endswith("::" + wanted)
+
+
+class Variant:
+    """Which variant a Rust enumeration is."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+def first_pointer(value, depth=0):
+    """The pointer that a Rust vector keeps some structures further in."""
+    if value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
+        return value
+    if value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT and depth < 8:
+        for field in value.type.fields():
+            if field.name:
+                found = first_pointer(value[field.name], depth + 1)
+                if found is not None:
+                    return found
+    return None
+
+
+def part(value, what):
+    """One step on the path of a leaf: a field, an element; in Rust also `*`, `?` and elements behind a pointer."""
+    if what == "*":
+        return value.dereference()
+    if what == "?":
+        return Variant(next((f.name for f in value.type.fields() if f.name), "?"))
+    if isinstance(what, int):
+        kind = value.type.strip_typedefs()
+        if kind.code == gdb.TYPE_CODE_STRUCT:
+            if any(field.name == "data_ptr" for field in kind.fields()):
+                return (value["data_ptr"] + what).dereference()
+            pointer = first_pointer(value)
+            if pointer is None:
+                raise gdb.error("no elements")
+            return (pointer.cast(kind.template_argument(0).pointer()) + what).dereference()
+    elif what.isdigit():
+        what = "__" + what
+    return value[what]
 
 
 class Site:
@@ -86,7 +131,7 @@ class Site:
     def look_up(self, name, function, line, depth):
         if function is None:
             where = self.outer
-        elif depth < len(self.chain) and self.chain[depth][0].split("(")[0] == function:
+        elif depth < len(self.chain) and is_function(self.chain[depth][0], function):
             where = self.chain[depth][1]
         else:
             raise Unknown('No frame of function "%s" at depth %d.' % (function, depth))
@@ -166,7 +211,14 @@ def answers(site, frame):
                 values.append(variable(what, frame) if isinstance(what[0], gdb.Symbol) else (what, None))
             else:
                 value, whole = values[parent]
-                values.append((value, None) if whole is None else (value[what], whole))
+                if whole is None:
+                    values.append((value, None))
+                else:
+                    found = part(value, what)
+                    if isinstance(found, Variant):
+                        values.append((["v", found.name, 0], None))
+                    else:
+                        values.append((found, whole or found.address is not None))
         except gdb.error as error:
             values.append((refusal(error), None))
     for leaf in site.leaves:

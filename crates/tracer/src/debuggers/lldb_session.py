@@ -10,7 +10,7 @@ import lldb
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIGTRAP, SIGSTOP = 5, 19  # lldb's own
-PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
+PART = re.compile(r"\.(\w+|\*|\?)|\[(\d+)\]")
 
 
 class Unknown(Exception):
@@ -91,7 +91,7 @@ class Session:
                 if level == depth:
                     name = block.GetInlinedName() if block.IsInlined() else None
                     name = name or frame.GetPCAddress().GetFunction().GetName() or ""
-                    if name.split("(")[0] == function:
+                    if is_function(name, function):
                         return blocks
                     break
                 level += 1
@@ -138,13 +138,65 @@ class Session:
                 value = roots[key]
                 value.SetPreferSyntheticValue(False)
                 for field, index in PART.findall(path):
-                    if field:
-                        value = value.GetChildMemberWithName(field, lldb.eNoDynamicValues)
-                    else:
-                        value = value.GetChildAtIndex(int(index), lldb.eNoDynamicValues, False)
+                    value = part(value, field, index)
                 yield scalar(value)
             except Unknown as error:
                 yield ["e", str(error)]
+
+
+def is_function(name, wanted):
+    """lldb knows Rust's functions by their demangled linkage names: `prog::main::{{closure}}::h0123`, `prog::f::<i32>`."""
+    if name.split("(")[0] == wanted:
+        return True
+    plain = wanted.split("<")[0]
+    if plain.startswith("{closure"):
+        return "{closure" in name
+    return "::" in name and plain in re.split(r"::|<|>", name)
+
+
+def variant(value, name):
+    """A variant of a Rust enumeration, by its name: lldb makes a union of all of them."""
+    variants = value.GetChildMemberWithName("$variants$")
+    for index in range(variants.GetNumChildren()):
+        found = variants.GetChildAtIndex(index).GetChildMemberWithName("value")
+        kind = re.sub(r"<.*$", "", (found.GetTypeName() or "").rsplit(">::", 1)[-1])
+        if kind.split("::")[-1] == name:
+            return found
+    return lldb.SBValue()
+
+
+def first_pointer(value, depth=0):
+    """The pointer that a Rust vector keeps some structures further in."""
+    if value.GetType().IsPointerType():
+        return value
+    for index in range(value.GetNumChildren() if depth < 8 else 0):
+        found = first_pointer(value.GetChildAtIndex(index, lldb.eNoDynamicValues, False), depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def part(value, field, index):
+    """One step on the path of a leaf: a field, an element; in Rust also `*` and elements behind a pointer."""
+    if field == "*":
+        return value.Dereference()
+    if field == "?":
+        raise Unknown("lldb does not tell which variant it is")
+    if field:
+        found = value.GetChildMemberWithName("__" + field if field.isdigit() else field, lldb.eNoDynamicValues)
+        return found if found.IsValid() else variant(value, field)
+    kind = value.GetType().GetCanonicalType()
+    if kind.GetTypeClass() == lldb.eTypeClassStruct:
+        pointer = value.GetChildMemberWithName("data_ptr")
+        element = pointer.GetType().GetPointeeType()
+        if not pointer.IsValid():
+            pointer, element = first_pointer(value), kind.GetTemplateArgumentType(0)
+        if pointer is None or not element.IsValid():
+            raise Unknown("no elements")
+        at = pointer.GetValueAsUnsigned(0) + int(index) * element.GetByteSize()
+        target = value.GetTarget()
+        return target.CreateValueFromAddress("element", target.ResolveLoadAddress(at), element)
+    return value.GetChildAtIndex(int(index), lldb.eNoDynamicValues, False)
 
 
 def scalar(value):

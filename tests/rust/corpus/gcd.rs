@@ -1,0 +1,18 @@
+// Euclid, with the coefficients.
+fn extended(a: i64, b: i64) -> (i64, i64, i64) {
+    let (mut r0, mut r1) = (a, b);
+    let (mut s0, mut s1) = (1, 0);
+    let (mut t0, mut t1) = (0, 1);
+    while r1 != 0 {
+        let quotient = r0 / r1;
+        (r0, r1) = (r1, r0 - quotient * r1);
+        (s0, s1) = (s1, s0 - quotient * s1);
+        (t0, t1) = (t1, t0 - quotient * t1);
+    }
+    (r0, s0, t0)
+}
+
+fn main() {
+    let (divisor, s, t) = extended(240, 46);
+    println!("{divisor} {s} {t}");
+}
