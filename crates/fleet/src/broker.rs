@@ -38,8 +38,8 @@ pub(crate) struct Link {
     pub(crate) url: String,
     pub(crate) client: Client,
     pub(crate) context: Context,
-    // Last: what uses it is gone before it is.
-    pub(crate) runtime: Runtime,
+    /// For as long as the process lives: the last who holds a link may be a task of this very runtime.
+    pub(crate) runtime: &'static Runtime,
 }
 
 impl std::fmt::Debug for Link {
@@ -59,7 +59,10 @@ impl Broker {
             };
             let address: ServerAddr = text.parse().map_err(|error| bad(format!("{error}")))?;
             if !["nats", "tls"].contains(&address.scheme()) {
-                return Err(bad(format!("`{}` is no protocol of ours", address.scheme())));
+                return Err(bad(format!(
+                    "`{}` is no protocol of ours",
+                    address.scheme()
+                )));
             }
             if address.host().is_empty() {
                 return Err(bad("it names no host".to_owned()));
@@ -135,13 +138,16 @@ impl Broker {
         let addresses = self.addresses()?;
         let options = self.options(&addresses)?;
         let url = hide_password(&self.url);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("fleet")
-            .enable_all()
-            .build()
-            .map_err(Error::Runtime)?;
-        let connecting = async { tokio::time::timeout(PATIENCE * 2, options.connect(addresses)).await };
+        let runtime: &'static Runtime = Box::leak(Box::new(
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .thread_name("fleet")
+                .enable_all()
+                .build()
+                .map_err(Error::Runtime)?,
+        ));
+        let connecting =
+            async { tokio::time::timeout(PATIENCE * 2, options.connect(addresses)).await };
         let client = match runtime.block_on(connecting) {
             Ok(Ok(client)) => client,
             Ok(Err(error)) => return Err(refusal(&url, &error)),

@@ -101,6 +101,18 @@ impl Fleet {
     /// # Errors
     /// When there is none of that name (names like it are said), or it was made by a candor with other messages.
     pub fn open(&self, name: &str, spool: &Path) -> Result<FleetStore, Error> {
+        self.enter(name, Some(spool))
+    }
+
+    /// A campaign to look at: nothing is kept on this machine.
+    ///
+    /// # Errors
+    /// As [`open`](Fleet::open).
+    pub fn look(&self, name: &str) -> Result<FleetStore, Error> {
+        self.enter(name, None)
+    }
+
+    fn enter(&self, name: &str, spool: Option<&Path>) -> Result<FleetStore, Error> {
         let names = Names::new(name)?;
         let begun = self.link.runtime.block_on(async {
             match room::campaigns(&self.link).await? {
@@ -137,7 +149,7 @@ impl Fleet {
         // Another version's campaign is not touched.
         let known = self.link.runtime.block_on(read(&room.campaigns, name))?;
         drop(known);
-        FleetStore::new(Arc::new(room), spool)
+        FleetStore::new(Arc::new(room), Some(spool))
     }
 }
 
@@ -149,7 +161,10 @@ fn near(name: &str, all: &[String]) -> Vec<String> {
         .filter(|(distance, known)| *distance <= 3 || known.starts_with(name))
         .collect();
     near.sort();
-    near.into_iter().take(3).map(|(_, name)| name.clone()).collect()
+    near.into_iter()
+        .take(3)
+        .map(|(_, name)| name.clone())
+        .collect()
 }
 
 /// A campaign's record, when it was begun by the broker's clock, and its revision.
@@ -211,7 +226,11 @@ impl Room {
     /// Begins the campaign, unless somebody did.
     pub(crate) async fn begin(&self, wanted: &Campaign, plan: &Hash) -> Result<(), Error> {
         let body = self.record(wanted, plan)?;
-        match self.campaigns.create(&self.names.campaign, body.into()).await {
+        match self
+            .campaigns
+            .create(&self.names.campaign, body.into())
+            .await
+        {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(courier::refused(self, &error)),

@@ -44,7 +44,9 @@ pub(crate) fn get(room: &Room, hash: &Hash) -> Result<Vec<u8>, Error> {
     let bytes = room.link.runtime.block_on(async {
         // A broker that goes away in the middle of a content sends nothing more, and no error.
         let late = |_| Error::broker("fetch a content", "it does not come");
-        tokio::time::timeout(PATIENCE, fetching).await.map_err(late)?
+        tokio::time::timeout(PATIENCE, fetching)
+            .await
+            .map_err(late)?
     })?;
     if Hash::of(&bytes) == *hash {
         Ok(bytes)

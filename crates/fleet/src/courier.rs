@@ -239,7 +239,11 @@ async fn send(room: &Room, parcel: &Parcel) -> Result<Sent, Error> {
         Parcel::Fact(fact) => send_fact(room, fact).await,
         Parcel::Signature(entry) => {
             let key = key_of(&entry.signature);
-            match room.signatures.create(&key, json("a signature", entry)?.into()).await {
+            match room
+                .signatures
+                .create(&key, json("a signature", entry)?.into())
+                .await
+            {
                 Ok(revision) => Ok(Sent::New(revision)),
                 Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(Sent::Known),
                 Err(error) => Err(refused(room, &error)),
@@ -272,7 +276,10 @@ async fn send(room: &Room, parcel: &Parcel) -> Result<Sent, Error> {
                     Err(error) => return Err(refused(room, &error)),
                 }
             }
-            Err(Error::broker("store a signature", "others are always first"))
+            Err(Error::broker(
+                "store a signature",
+                "others are always first",
+            ))
         }
         Parcel::Rest { set, body, id } => {
             room.rest(set).await?;

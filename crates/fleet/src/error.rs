@@ -10,7 +10,9 @@ use async_nats::jetstream;
 #[non_exhaustive]
 pub enum Error {
     /// An address that is none.
-    #[error("`{url}` is no broker's address ({reason}); give nats://HOST:4222 or tls://HOST:4222, several separated by commas")]
+    #[error(
+        "`{url}` is no broker's address ({reason}); give nats://HOST:4222 or tls://HOST:4222, several separated by commas"
+    )]
     Address {
         /// As it was given.
         url: String,
@@ -27,7 +29,9 @@ pub enum Error {
         host: String,
     },
     /// Nobody answers.
-    #[error("no broker answers at {url} ({reason}); is nats-server running there, and is the port right?")]
+    #[error(
+        "no broker answers at {url} ({reason}); is nats-server running there, and is the port right?"
+    )]
     NoBroker {
         /// The address.
         url: String,
@@ -35,7 +39,9 @@ pub enum Error {
         reason: String,
     },
     /// The broker does not let us in.
-    #[error("the broker at {url} refuses these credentials ({reason}); check --user, --nkey or --creds")]
+    #[error(
+        "the broker at {url} refuses these credentials ({reason}); check --user, --nkey or --creds"
+    )]
     Credentials {
         /// The address.
         url: String,
@@ -64,7 +70,9 @@ pub enum Error {
         reason: String,
     },
     /// No JetStream.
-    #[error("the broker at {url} has no JetStream ({reason}); start it with `nats-server -js`, or add `jetstream {{}}` to its configuration")]
+    #[error(
+        "the broker at {url} has no JetStream ({reason}); start it with `nats-server -js`, or add `jetstream {{}}` to its configuration"
+    )]
     NoJetStream {
         /// The address.
         url: String,
@@ -72,7 +80,9 @@ pub enum Error {
         reason: String,
     },
     /// A stream of that name or with those subjects is there and is not ours.
-    #[error("the broker's stream {stream} belongs to another program ({what}); nothing was changed. Give the campaign another name, or use another account of the broker")]
+    #[error(
+        "the broker's stream {stream} belongs to another program ({what}); nothing was changed. Give the campaign another name, or use another account of the broker"
+    )]
     Foreign {
         /// Its name.
         stream: String,
@@ -80,7 +90,10 @@ pub enum Error {
         what: String,
     },
     /// A campaign that nobody began.
-    #[error("there is no campaign `{name}` at {url}{}; `candor hunt --begin` begins one", hint(near))]
+    #[error(
+        "there is no campaign `{name}` at {url}{}; `candor hunt --begin` begins one",
+        hint(near)
+    )]
     NoCampaign {
         /// As it was given.
         name: String,
@@ -96,7 +109,9 @@ pub enum Error {
         name: String,
     },
     /// Made by a candor with other messages.
-    #[error("the campaign `{campaign}` has schema version {found}, this candor knows version {known}; use the candor that began it on every worker")]
+    #[error(
+        "the campaign `{campaign}` has schema version {found}, this candor knows version {known}; use the candor that began it on every worker"
+    )]
     Schema {
         /// Which campaign.
         campaign: String,
@@ -106,7 +121,9 @@ pub enum Error {
         known: u64,
     },
     /// The broker's disk, or the part of it that it may use, is full.
-    #[error("the broker at {url} has no space left ({reason}); free some, or raise its max_file_store. Nothing is lost: what it did not take is kept")]
+    #[error(
+        "the broker at {url} has no space left ({reason}); free some, or raise its max_file_store. Nothing is lost: what it did not take is kept"
+    )]
     Full {
         /// The address.
         url: String,
@@ -114,7 +131,9 @@ pub enum Error {
         reason: String,
     },
     /// Fewer servers than replicas.
-    #[error("the broker cannot keep {replicas} copies ({reason}); give --replicas 1, or start more servers of the cluster")]
+    #[error(
+        "the broker cannot keep {replicas} copies ({reason}); give --replicas 1, or start more servers of the cluster"
+    )]
     Replicas {
         /// As many as wanted.
         replicas: usize,
@@ -146,7 +165,9 @@ pub enum Error {
         reason: String,
     },
     /// A change that a campaign does not allow.
-    #[error("the seeds of a fleet's campaign can only become more ({reason}); begin another campaign for other programs")]
+    #[error(
+        "the seeds of a fleet's campaign can only become more ({reason}); begin another campaign for other programs"
+    )]
     OtherPlan {
         /// What differs.
         reason: String,

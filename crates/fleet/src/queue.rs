@@ -257,11 +257,7 @@ pub(crate) async fn hand_out(
 }
 
 /// How far a seed, or a part of it, was judged: `None` if nothing of it is left.
-pub(crate) async fn progress(
-    room: &Room,
-    item: &Item,
-    part: &str,
-) -> Result<Option<u64>, Error> {
+pub(crate) async fn progress(room: &Room, item: &Item, part: &str) -> Result<Option<u64>, Error> {
     let subject = room.names.seed(&item.stream, item.number, part);
     let message = match room.log.get_last_raw_message_by_subject(&subject).await {
         Ok(message) => message,
@@ -309,10 +305,21 @@ mod tests {
             all.extend(items.into_iter().map(|i| (i.stream.0, i.number)));
             place = until;
         }
-        let expected = [("a", 0), ("b", 0), ("csmith", 5), ("csmith", 7), ("csmith", 9), ("csmith", 11)];
+        let expected = [
+            ("a", 0),
+            ("b", 0),
+            ("csmith", 5),
+            ("csmith", 7),
+            ("csmith", 9),
+            ("csmith", 11),
+        ];
         assert_eq!(all, expected.map(|(s, n)| (s.to_owned(), n)));
         // More seeds later: the place stays good.
-        let longer = [plan[0].clone(), plan[1].clone(), wish("csmith", 5, 2, Some(14))];
+        let longer = [
+            plan[0].clone(),
+            plan[1].clone(),
+            wish("csmith", 5, 2, Some(14)),
+        ];
         let before_end = Place { wish: 2, seeds: 4 };
         let (items, _) = next(&longer, before_end, 9);
         assert_eq!(items.len(), 1);

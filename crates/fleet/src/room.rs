@@ -98,11 +98,7 @@ fn wanted(names: &Names, replicas: usize) -> [Wanted; 5] {
                 ..Config::default()
             },
         },
-        bucket(
-            &names.state(),
-            description().unwrap_or_default(),
-            replicas,
-        ),
+        bucket(&names.state(), description().unwrap_or_default(), replicas),
         bucket(
             &names.signatures(),
             description().unwrap_or_default(),
@@ -313,10 +309,7 @@ impl Room {
     pub(crate) async fn rest(&self, set: &str) -> Result<PullConsumer, Error> {
         let name = format!("rest-{set}");
         self.queue
-            .get_or_create_consumer(
-                &name,
-                consumer(&name, self.names.rest(set), self.lease),
-            )
+            .get_or_create_consumer(&name, consumer(&name, self.names.rest(set), self.lease))
             .await
             .map_err(|error| Error::broker("open the queue", error))
     }

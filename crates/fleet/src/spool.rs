@@ -82,7 +82,11 @@ pub(crate) fn bytes(text: Option<&str>, hex: Option<&str>) -> Option<Vec<u8>> {
     }
     let digits: Vec<u8> = hex?
         .bytes()
-        .map(|byte| char::from(byte).to_digit(16).and_then(|d| u8::try_from(d).ok()))
+        .map(|byte| {
+            char::from(byte)
+                .to_digit(16)
+                .and_then(|d| u8::try_from(d).ok())
+        })
         .collect::<Option<_>>()?;
     Some(
         digits
@@ -283,7 +287,13 @@ mod tests {
         std::fs::write(&third.files[0], "{half").unwrap();
         assert_eq!(third.front().unwrap(), None);
         let aside = std::fs::read_dir(third.directory()).unwrap();
-        let aside = aside.filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "unreadable"));
+        let aside = aside.filter(|e| {
+            e.as_ref()
+                .unwrap()
+                .path()
+                .extension()
+                .is_some_and(|x| x == "unreadable")
+        });
         assert_eq!(aside.count(), 1);
     }
 

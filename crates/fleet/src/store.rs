@@ -70,6 +70,8 @@ pub struct FleetStore {
     findings: Mutex<Option<(Instant, u64)>>,
     copy: OnceLock<Mutex<Copy>>,
     gone: Arc<AtomicBool>,
+    /// Where somebody who only looks would spool.
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl std::fmt::Debug for FleetStore {
@@ -95,8 +97,17 @@ impl Contents for FleetStore {
 }
 
 impl FleetStore {
-    pub(crate) fn new(room: Arc<Room>, spool: &Path) -> Result<Self, Error> {
-        let courier = Courier::start(Arc::clone(&room), &spool.join(&room.names.campaign))?;
+    /// What cannot be delivered is kept below `spool`; whoever only looks has none.
+    pub(crate) fn new(room: Arc<Room>, spool: Option<&Path>) -> Result<Self, Error> {
+        let folder = match spool {
+            Some(_) => None,
+            None => Some(tempfile::tempdir().map_err(Error::Runtime)?),
+        };
+        let spool = match (&folder, spool) {
+            (Some(folder), _) => folder.path().to_owned(),
+            (None, spool) => spool.unwrap_or(Path::new(".")).join(&room.names.campaign),
+        };
+        let courier = Courier::start(Arc::clone(&room), &spool)?;
         Ok(FleetStore {
             room,
             courier,
@@ -107,6 +118,7 @@ impl FleetStore {
             findings: Mutex::default(),
             copy: OnceLock::new(),
             gone: Arc::new(AtomicBool::new(false)),
+            _folder: folder,
         })
     }
 
@@ -115,7 +127,10 @@ impl FleetStore {
     }
 
     fn record(&self) -> Result<Option<(campaign::Record, Timestamp, u64)>, Error> {
-        self.block(campaign::read(&self.room.campaigns, &self.room.names.campaign))
+        self.block(campaign::read(
+            &self.room.campaigns,
+            &self.room.names.campaign,
+        ))
     }
 
     /// Says again and again that we live, to the queue for each lease and to everybody in the bucket.
@@ -168,11 +183,10 @@ impl FleetStore {
             return Ok(plan.clone());
         }
         let bytes = contents::get(&self.room, &record.plan)?;
-        let plan: Vec<Wish> =
-            serde_json::from_slice(&bytes).map_err(|error| Error::Damaged {
-                what: "plan",
-                reason: error.to_string(),
-            })?;
+        let plan: Vec<Wish> = serde_json::from_slice(&bytes).map_err(|error| Error::Damaged {
+            what: "plan",
+            reason: error.to_string(),
+        })?;
         *lock(&self.plan) = Some((record.plan, plan.clone()));
         Ok(plan)
     }
@@ -371,7 +385,11 @@ impl FleetStore {
         let names = serde_json::to_vec(&held.rest).unwrap_or_default();
         // Said each time: it is the same each time.
         let _ = self.block(async {
-            let put = self.room.state.put(format!("rest.{set}"), names.into()).await;
+            let put = self
+                .room
+                .state
+                .put(format!("rest.{set}"), names.into())
+                .await;
             put.map_err(|error| Error::broker("leave a seed", error))
         });
         let id = format!("rest/{}/{}/{set}", item.stream.0, item.number);
@@ -492,7 +510,9 @@ impl Store for FleetStore {
         });
         let Sent::New(number) = self.courier.deliver(joined)? else {
             self.courier.stop();
-            return Err(Error::broker("join", "what earlier workers left could not be delivered").into());
+            return Err(
+                Error::broker("join", "what earlier workers left could not be delivered").into(),
+            );
         };
         let id = WorkerId(i64::try_from(number).unwrap_or(0));
         {
@@ -509,6 +529,14 @@ impl Store for FleetStore {
         let mut me = self.me();
         me.has = has.to_vec();
         me.beat.lacks = lacks.to_vec();
+        // A compiler that was lost on the way is missing from the seeds at hand, too.
+        for held in me.held.values_mut() {
+            let wanted = |name: &&String| match &held.item.compilers {
+                None => true,
+                Some(names) => names.contains(name),
+            };
+            held.rest = lacks.iter().filter(wanted).cloned().collect();
+        }
         Ok(())
     }
 
@@ -557,7 +585,11 @@ impl Store for FleetStore {
                 let _ = client.publish(held.reply, "-NAK".into()).await;
             }
             if self.room.link.is_up() {
-                let _ = self.room.state.put(key_of_worker(worker), body.into()).await;
+                let _ = self
+                    .room
+                    .state
+                    .put(key_of_worker(worker), body.into())
+                    .await;
                 let _ = tokio::time::timeout(Duration::from_secs(2), client.flush()).await;
             }
             Ok(())

@@ -123,8 +123,16 @@ impl Fact {
 
     /// All sorts there are.
     pub const SORTS: [&'static str; 10] = [
-        "joined", "advanced", "parted", "judged", "rejected", "abandoned", "found", "learnt",
-        "settled", "noted",
+        "joined",
+        "advanced",
+        "parted",
+        "judged",
+        "rejected",
+        "abandoned",
+        "found",
+        "learnt",
+        "settled",
+        "noted",
     ];
 
     /// The name under which it is told once, whoever tells it.
@@ -152,10 +160,7 @@ impl Fact {
             Fact::Found { finding, .. } => format!("found/{}", finding.id),
             Fact::Settled {
                 signature, attempt, ..
-            } => format!(
-                "settled/{}/{attempt}",
-                Hash::of(signature.0.as_bytes())
-            ),
+            } => format!("settled/{}/{attempt}", Hash::of(signature.0.as_bytes())),
             Fact::Joined { .. } => format!("joined/{}", content()),
             Fact::Learnt { id, .. } => format!("learnt/{id}/{}", content()),
             Fact::Noted { .. } => format!("noted/{}", content()),
@@ -208,10 +213,7 @@ mod tests {
         assert_eq!(advanced(1, 2).name(), advanced(9, 2).name());
         assert_ne!(advanced(1, 2).name(), advanced(1, 3).name());
         let text = serde_json::to_string(&advanced(1, 2)).unwrap();
-        assert_eq!(
-            serde_json::from_str::<Fact>(&text).unwrap(),
-            advanced(1, 2)
-        );
+        assert_eq!(serde_json::from_str::<Fact>(&text).unwrap(), advanced(1, 2));
         assert!(Fact::SORTS.contains(&advanced(1, 2).sort()));
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn judge(
     verdicts: &mut Verdicts,
 ) -> Result<(), Error> {
     let mut builds: Vec<(&Compiler, String)> = Vec::new();
-    for target in &trial.bench.targets {
+    for target in trial.targets() {
         for level in trial.settings.levels.iter().filter(|level| *level != "-O0") {
             builds.push((target.compiler, level.clone()));
         }
