@@ -158,6 +158,8 @@ impl Broker {
                 });
             }
         };
+        // The context has a task of its own.
+        let _inside = runtime.enter();
         let context = jetstream::context::ContextBuilder::new()
             .timeout(PATIENCE)
             .ack_timeout(PATIENCE)
@@ -199,8 +201,9 @@ fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// Addresses as they may be shown.
-fn hide_password(url: &str) -> String {
+/// Addresses as they may be shown: without passwords.
+#[must_use]
+pub fn hide_password(url: &str) -> String {
     let one = |text: &str| match (text.find("://"), text.rfind('@')) {
         (Some(scheme), Some(at)) if at > scheme => {
             format!("{}{}", &text[..scheme + 3], &text[at + 1..])
@@ -269,7 +272,7 @@ mod tests {
 
     #[test]
     fn addresses_that_are_none_are_said_so_and_passwords_are_not_repeated() {
-        assert!(refused("http://127.0.0.1").contains("no protocol of ours"));
+        assert!(refused("http://127.0.0.1").contains("is no broker's address"));
         assert!(refused("").contains("nats://HOST:4222"));
         let shown = hide_password("nats://me:secret@a:1,tls://b:2");
         assert_eq!(shown, "nats://a:1,tls://b:2");

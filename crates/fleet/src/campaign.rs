@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::kv::{self, CreateErrorKind, UpdateErrorKind};
 use candor_store::{Campaign, Hash, Timestamp};
@@ -21,6 +21,8 @@ use crate::{Error, courier};
 pub const SCHEMA: u64 = 1;
 /// Copies of everything in a cluster.
 const REPLICAS: usize = 3;
+/// For a cluster to find its leaders.
+const PATIENCE: Duration = Duration::from_secs(15);
 /// Larger records are none of ours.
 const LARGEST: usize = 1 << 20;
 
@@ -65,7 +67,7 @@ impl Fleet {
     /// When there is no such broker, it does not let us in, or it has no JetStream.
     pub fn connect(broker: &Broker) -> Result<Self, Error> {
         let link = Arc::new(broker.link()?);
-        link.runtime.block_on(room::campaigns(&link))?;
+        patiently(|| link.runtime.block_on(room::campaigns(&link)))?;
         Ok(Fleet { link })
     }
 
@@ -114,11 +116,13 @@ impl Fleet {
 
     fn enter(&self, name: &str, spool: Option<&Path>) -> Result<FleetStore, Error> {
         let names = Names::new(name)?;
-        let begun = self.link.runtime.block_on(async {
-            match room::campaigns(&self.link).await? {
-                Some(bucket) => read(&bucket, name).await,
-                None => Ok(None),
-            }
+        let begun = patiently(|| {
+            self.link.runtime.block_on(async {
+                match room::campaigns(&self.link).await? {
+                    Some(bucket) => read(&bucket, name).await,
+                    None => Ok(None),
+                }
+            })
         })?;
         if begun.is_none() {
             return Err(Error::NoCampaign {
@@ -127,8 +131,10 @@ impl Fleet {
                 near: near(name, &self.campaigns()?),
             });
         }
-        let room = Room::enter(Arc::clone(&self.link), names);
-        let room = self.link.runtime.block_on(room)?;
+        let room = patiently(|| {
+            let room = Room::enter(Arc::clone(&self.link), names.clone());
+            self.link.runtime.block_on(room)
+        })?;
         FleetStore::new(Arc::new(room), spool)
     }
 
@@ -139,17 +145,32 @@ impl Fleet {
     pub fn begin(&self, name: &str, terms: &Terms, spool: &Path) -> Result<FleetStore, Error> {
         let names = Names::new(name)?;
         let usual = if self.link.is_cluster() { REPLICAS } else { 1 };
-        let room = Room::make(
-            Arc::clone(&self.link),
-            names,
-            terms.replicas.unwrap_or(usual),
-            terms.lease.max(Duration::from_secs(1)),
-        );
-        let room = self.link.runtime.block_on(room)?;
+        let room = patiently(|| {
+            let room = Room::make(
+                Arc::clone(&self.link),
+                names.clone(),
+                terms.replicas.unwrap_or(usual),
+                terms.lease.max(Duration::from_secs(1)),
+            );
+            self.link.runtime.block_on(room)
+        })?;
         // Another version's campaign is not touched.
         let known = self.link.runtime.block_on(read(&room.campaigns, name))?;
         drop(known);
         FleetStore::new(Arc::new(room), Some(spool))
+    }
+}
+
+/// Tries again for a while: servers of a cluster that just started, or lost one of theirs, have no leader yet.
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(Error::Broker { .. }) if begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(250));
+            }
+            result => return result,
+        }
     }
 }
 

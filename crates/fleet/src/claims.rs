@@ -23,7 +23,7 @@ const PATIENT_ATTEMPTS: u32 = 3;
 /// One that so many died over is left as it is.
 const MOST_ATTEMPTS: u32 = 30;
 /// The view is not asked for more often than this.
-const FRESH: Duration = Duration::from_secs(2);
+const FRESH: Duration = Duration::from_secs(3);
 /// Larger entries are none of ours.
 const LARGEST: usize = 1 << 20;
 
@@ -130,6 +130,7 @@ impl View {
         room: &Room,
         worker: WorkerId,
         compilers: &[String],
+        working_on: &BTreeSet<Signature>,
     ) -> Result<Option<Entry>, Error> {
         self.refresh(room).await?;
         let mut waiting: Vec<Entry> = self
@@ -137,7 +138,8 @@ impl View {
             .values()
             .filter(|e| match e.state {
                 Progress::Open => true,
-                Progress::Claimed => e.worker != Some(worker),
+                // Our own, unless the broker took our claim and its answer was lost.
+                Progress::Claimed => e.worker != Some(worker) || !working_on.contains(&e.signature),
                 Progress::Done | Progress::Failed => false,
             })
             .filter(|e| compilers.is_empty() || compilers.contains(&e.finding.compiler))
@@ -151,6 +153,7 @@ impl View {
         });
         for candidate in waiting {
             if let (Progress::Claimed, Some(other)) = (candidate.state, candidate.worker)
+                && other != worker
                 && !self.is_dead(room, other).await?
             {
                 continue;
@@ -170,8 +173,8 @@ impl View {
                 mine.failure = Some("its worker died each time".to_owned());
             } else {
                 mine.state = Progress::Claimed;
+                mine.attempt += u32::from(mine.worker != Some(worker));
                 mine.worker = Some(worker);
-                mine.attempt += 1;
             }
             let body = serde_json::to_vec(&mine).map_err(|error| Error::Unstorable {
                 what: "a claim",

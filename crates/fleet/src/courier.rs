@@ -13,7 +13,7 @@ use candor_store::{Fact, Hash};
 
 use crate::Error;
 use crate::claims::{Entry, Progress};
-use crate::error::{is_full, server_error};
+use crate::error::is_full;
 use crate::names::key_of;
 use crate::room::Room;
 use crate::spool::{Parcel, Spool, bytes};
@@ -106,6 +106,11 @@ impl Courier {
         Ok(Sent::Kept)
     }
 
+    /// Delivers at once or not at all.
+    pub(crate) fn deliver_now(&self, parcel: &Parcel) -> Result<Sent, Error> {
+        self.room.link.runtime.block_on(send(&self.room, parcel))
+    }
+
     /// Takes note of a failure, and tells a person the first time.
     fn worry(&self, error: &Error) {
         let reason = error.to_string();
@@ -196,13 +201,7 @@ pub(crate) async fn publish(
                 reason: error.to_string(),
             };
         }
-        match server_error(&error) {
-            Some(inner) if is_full(inner) => Error::Full {
-                url: room.link.url.clone(),
-                reason: inner.to_string(),
-            },
-            _ => Error::broker("store results", error),
-        }
+        refused(room, &error)
     };
     let ack = room
         .link
@@ -352,12 +351,12 @@ pub(crate) async fn read_entry(room: &Room, key: &str) -> Result<Option<(u64, En
 }
 
 /// A failed request, with a full disk told apart.
-pub(crate) fn refused(room: &Room, error: &(dyn std::error::Error + 'static)) -> Error {
-    match server_error(error) {
-        Some(inner) if is_full(inner) => Error::Full {
+pub(crate) fn refused(room: &Room, error: &dyn std::fmt::Display) -> Error {
+    if is_full(error) {
+        return Error::Full {
             url: room.link.url.clone(),
-            reason: inner.to_string(),
-        },
-        _ => Error::broker("store results", error),
+            reason: error.to_string(),
+        };
     }
+    Error::broker("store results", error)
 }

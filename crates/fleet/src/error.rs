@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use async_nats::jetstream;
+use async_nats::jetstream::ErrorCode;
 
 /// Errors of the fleet crate.
 #[derive(Debug, thiserror::Error)]
@@ -241,29 +241,18 @@ impl Error {
     }
 }
 
-/// The server's error code somewhere inside.
-pub(crate) fn server_error<'e>(
-    error: &'e (dyn std::error::Error + 'static),
-) -> Option<&'e jetstream::Error> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<jetstream::Error>() {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
-}
+/// What servers without room answer.
+const FULL: [ErrorCode; 5] = [
+    ErrorCode::INSUFFICIENT_RESOURCES,
+    ErrorCode::STORAGE_RESOURCES_EXCEEDED,
+    ErrorCode::ACCOUNT_RESOURCES_EXCEEDED,
+    ErrorCode::STREAM_STORE_FAILED,
+    ErrorCode::MEMORY_RESOURCES_EXCEEDED,
+];
 
-/// Whether the server says that it has no room.
-pub(crate) fn is_full(error: &jetstream::Error) -> bool {
-    use jetstream::ErrorCode as Code;
-    [
-        Code::INSUFFICIENT_RESOURCES,
-        Code::STORAGE_RESOURCES_EXCEEDED,
-        Code::ACCOUNT_RESOURCES_EXCEEDED,
-        Code::STREAM_STORE_FAILED,
-        Code::MEMORY_RESOURCES_EXCEEDED,
-    ]
-    .contains(&error.error_code())
+/// Whether the server says that it has no room. The client library keeps the code as text in some of its errors.
+pub(crate) fn is_full(error: &dyn std::fmt::Display) -> bool {
+    let text = error.to_string();
+    FULL.iter()
+        .any(|code| text.contains(&format!("error code {}", code.0)))
 }

@@ -34,7 +34,7 @@ mod status;
 mod store;
 mod workers;
 
-pub use broker::Broker;
+pub use broker::{Broker, hide_password};
 pub use campaign::{Fleet, SCHEMA, Terms};
 pub use error::Error;
 pub use status::{Hand, Standing};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,9 @@ use crate::{Error, campaign, contents};
 
 type StoreError = candor_store::Error;
 
-/// For a seed to come out of the queue.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// For a seed to come out of the queue: at first, and when there was none again and again.
+const PATIENCE: Duration = Duration::from_millis(200);
+const MOST_PATIENCE: Duration = Duration::from_secs(3);
 /// For what is spooled to be delivered before we go.
 const FAREWELL: Duration = Duration::from_secs(10);
 /// A seed that so many workers died over is given up.
@@ -70,6 +71,8 @@ pub struct FleetStore {
     findings: Mutex<Option<(Instant, u64)>>,
     copy: OnceLock<Mutex<Copy>>,
     gone: Arc<AtomicBool>,
+    /// How often in a row there was no seed.
+    vain: AtomicU32,
     /// Where somebody who only looks would spool.
     _folder: Option<tempfile::TempDir>,
 }
@@ -118,6 +121,7 @@ impl FleetStore {
             findings: Mutex::default(),
             copy: OnceLock::new(),
             gone: Arc::new(AtomicBool::new(false)),
+            vain: AtomicU32::new(0),
             _folder: folder,
         })
     }
@@ -283,8 +287,11 @@ impl FleetStore {
         }
         let room = &self.room;
         loop {
-            let handed = self.block(queue::hand_out(room, &room.seeds, PATIENCE))?;
+            let vain = self.vain.load(Ordering::SeqCst).min(6);
+            let patience = (PATIENCE * (1 << vain)).min(MOST_PATIENCE);
+            let handed = self.block(queue::hand_out(room, &room.seeds, patience))?;
             if let Some(handed) = handed {
+                self.vain.store(0, Ordering::SeqCst);
                 let short = handed.behind < queue::LOW;
                 let lease = self.take(handed)?;
                 if short {
@@ -316,6 +323,7 @@ impl FleetStore {
                 room.seeds.get_info().await.map_err(failed)
             })?;
             let left = info.num_pending > 0 || info.num_ack_pending > 0;
+            self.vain.fetch_add(1, Ordering::SeqCst);
             return Ok(if fed == Fed::Busy || left || !rests.is_empty() {
                 Grant::Later
             } else {
@@ -508,11 +516,10 @@ impl Store for FleetStore {
         let joined = Parcel::Fact(Fact::Joined {
             label: label.to_owned(),
         });
-        let Sent::New(number) = self.courier.deliver(joined)? else {
-            self.courier.stop();
-            return Err(
-                Error::broker("join", "what earlier workers left could not be delivered").into(),
-            );
+        // What earlier workers left first: it may be about seeds that we would be given.
+        self.courier.finish(FAREWELL)?;
+        let Sent::New(number) = self.courier.deliver_now(&joined)? else {
+            return Err(Error::broker("join", "the broker takes us for another").into());
         };
         let id = WorkerId(i64::try_from(number).unwrap_or(0));
         {
@@ -803,10 +810,14 @@ impl Store for FleetStore {
             return Ok(None);
         }
         let has = self.me().has.clone();
-        let claimed = {
-            let mut view = lock(&self.view);
-            self.block(view.claim(&self.room, worker, &has))
+        // Held until we know what we have: two threads of ours are not to claim the same.
+        let mut view = lock(&self.view);
+        let working_on = {
+            let me = self.me();
+            let claims = me.claims.values();
+            claims.map(|entry| entry.signature.clone()).collect()
         };
+        let claimed = self.block(view.claim(&self.room, worker, &has, &working_on));
         let Some(entry) = or_later(claimed, None)? else {
             return Ok(None);
         };

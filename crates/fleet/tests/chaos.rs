@@ -108,7 +108,10 @@ fn worker(url: &str) {
         }
         if let Some(claim) = store.claim(me).unwrap() {
             improve(&store, &claim);
-            say(format!("improved {} at attempt {}", claim.signature, claim.attempt));
+            say(format!(
+                "improved {} at attempt {}",
+                claim.signature, claim.attempt
+            ));
             continue;
         }
         match store.grant(me, &[]).unwrap() {
@@ -259,15 +262,23 @@ fn test() {
             }
             if calm.elapsed() >= PATIENCE {
                 worker.kill().unwrap();
-                panic!("workers do not end: {:?} {:#?}", fleet.standing(CAMPAIGN), said(folder));
+                panic!(
+                    "workers do not end: {:?} {:#?}",
+                    fleet.standing(CAMPAIGN),
+                    said(folder)
+                );
             }
             std::thread::sleep(Duration::from_millis(100));
         }
     }
     verify(&fleet, folder, seeds);
     let lines = said(folder);
-    let again = lines.iter().filter(|l| l.starts_with("judged") && !l.ends_with("attempt 1"));
-    let over = lines.iter().filter(|l| l.starts_with("improved") && !l.ends_with("attempt 1"));
+    let again = lines
+        .iter()
+        .filter(|l| l.starts_with("judged") && !l.ends_with("attempt 1"));
+    let over = lines
+        .iter()
+        .filter(|l| l.starts_with("improved") && !l.ends_with("attempt 1"));
     println!(
         "chaos with seed {seed}: {seconds} s, {WORKERS} workers, 3 servers; {worker_kills} workers and {server_kills} \
          servers killed; {seeds} seeds judged ({} of them handed out again), {} findings, {SIGNATURES} signatures \
@@ -293,14 +304,21 @@ fn verify(fleet: &Fleet, folder: &Path, seeds: u64) {
         .filter_map(|line| line.strip_prefix("found "))
         .map(str::to_owned)
         .collect();
-    assert!(told.is_subset(&stored), "lost: {:?}", told.difference(&stored));
+    assert!(
+        told.is_subset(&stored),
+        "lost: {:?}",
+        told.difference(&stored)
+    );
     let expected: BTreeSet<String> = (1..=seeds)
         .filter(|seed| has_finding(*seed))
         .map(|seed| finding(seed).id.0)
         .collect();
     assert_eq!(stored, expected);
     let totals = insist(|| store.totals());
-    assert_eq!((totals.unique, totals.isolated, totals.waiting), (SIGNATURES, SIGNATURES, 0));
+    assert_eq!(
+        (totals.unique, totals.isolated, totals.waiting),
+        (SIGNATURES, SIGNATURES, 0)
+    );
     let groups = insist(|| store.groups());
     assert_eq!(u64::try_from(groups.len()).unwrap(), SIGNATURES);
     let programs: u64 = insist(|| store.samples())

@@ -56,7 +56,7 @@ pub fn hunt(
     }
     let known = store.campaign()?;
     let joining = known.as_ref().filter(|_| store.shared());
-    let (corpus, lacks) = match joining {
+    let (corpus, mut lacks) = match joining {
         // What the campaign is, the campaign says; its programs are in the store.
         Some(campaign) => (
             Vec::new(),
@@ -71,7 +71,7 @@ pub fn hunt(
         ),
         None => {
             settings.compilers = means.tested();
-            settings.generator_version = generator_version;
+            settings.generator_version.clone_from(&generator_version);
             let (corpus, unread) = generate::corpus(&settings.corpus)?;
             for text in unread {
                 watch(&Event::Notice { text });
@@ -89,6 +89,20 @@ pub fn hunt(
             store.plan(&wishes)?;
         }
         enter(store, &settings, run, watch)?;
+    }
+    // Somebody else may have begun it at the same moment, with other compilers.
+    if joining.is_none()
+        && store.shared()
+        && let Some(campaign) = store.campaign()?
+    {
+        lacks = join(
+            &campaign,
+            &mut settings,
+            &mut means,
+            run,
+            &generator_version,
+            watch,
+        )?;
     }
     let worker = store.join(&label())?;
     let has: Vec<String> = means.tested().into_iter().map(|one| one.command).collect();

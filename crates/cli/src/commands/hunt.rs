@@ -147,7 +147,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let context = Context::new()?;
     let home = match args.fleet.campaign() {
-        Some((url, campaign)) => Home::Fleet { url, campaign },
+        Some((url, campaign)) => Home::Fleet {
+            url: candor_fleet::hide_password(&url),
+            campaign,
+        },
         None => Home::Folder(args.store.clone()),
     };
     let store: Box<dyn Store> = match &home {

@@ -91,7 +91,9 @@ fn workers_of_a_fleet_find_what_one_hunt_finds_though_one_is_killed() {
     // The first begins the campaign and is killed when it has judged something.
     let mut first = place.hunt(0);
     fleet(&mut first, "tiny");
-    first.args(["--begin", "--lease", "3s"]).stdout(Stdio::piped());
+    first
+        .args(["--begin", "--lease", "3s"])
+        .stdout(Stdio::piped());
     let mut first = first.spawn().unwrap();
     wait_for(&mut first, "judged");
     first.kill().unwrap();
@@ -140,7 +142,10 @@ fn reports(place: &Place, fleet: &dyn Fn(&mut Command, &str), findings: usize) {
     assert_eq!(campaign["findings"], findings);
     let workers = campaign["workers"].as_array().unwrap();
     assert_eq!(workers.len(), 2);
-    assert_eq!((&workers[0]["left"], &workers[1]["left"]), (&false.into(), &true.into()));
+    assert_eq!(
+        (&workers[0]["left"], &workers[1]["left"]),
+        (&false.into(), &true.into())
+    );
 }
 
 fn refusals(place: &Place, fleet: &dyn Fn(&mut Command, &str)) {
@@ -158,7 +163,10 @@ fn refusals(place: &Place, fleet: &dyn Fn(&mut Command, &str)) {
     let other = refused(&["hunt", "--cc", "planted-cc", "-O3"], "tiny");
     assert!(other.contains("levels: -O0 -O2, not -O3"), "{other}");
     let lacking = refused(&["hunt", "--cc", "gcc-12"], "tiny");
-    assert!(lacking.contains("none of the campaign's compilers is here"), "{lacking}");
+    assert!(
+        lacking.contains("none of the campaign's compilers is here"),
+        "{lacking}"
+    );
     let mut plain = place.candor();
     plain.args(["fleet", "status", "--fleet", "nats://192.0.2.1:4222"]);
     let output = plain.output().unwrap();
