@@ -206,7 +206,7 @@ fn no_answer(link: &Link, error: &dyn std::error::Error) -> Error {
     let reason = error.to_string();
     let info = link.client.server_info();
     // A server without JetStream has nobody who listens to its requests.
-    if !info.jetstream && reason.contains("no responders") || !info.jetstream && link.is_up() {
+    if !info.jetstream && link.is_up() {
         return Error::NoJetStream {
             url: link.url.clone(),
             reason,
