@@ -22,6 +22,8 @@ packages=(
 )
 
 if [ "${1:-}" = --tests ]; then
+  # fleets are tested against the real broker
+  packages+=(nats-server)
   # regression tests that conform writes are tried with FileCheck
   packages+=(llvm-16-tools llvm-19-tools)
   # the report's pages are tested in a real browser
@@ -56,7 +58,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 if ! command -v cargo >/dev/null; then
-  echo "candor needs a Rust toolchain (1.88 or later): https://rustup.rs" >&2
+  echo "candor needs a Rust toolchain (1.89 or later): https://rustup.rs" >&2
   exit 2
 fi
 

@@ -7,6 +7,7 @@ mod claim;
 mod commands;
 mod config;
 mod context;
+mod fleet;
 mod interrupt;
 mod program;
 mod progress;
@@ -60,6 +61,8 @@ enum Command {
     Repair(commands::repair::Args),
     /// What a hunt found: summary, pages, JSON, SARIF, bug reports
     Report(commands::report::Args),
+    /// Who hunts at a broker, and how the campaign stands
+    Fleet(commands::fleet::Args),
     /// What is installed, what each missing piece would enable, and how to get it
     Doctor(commands::doctor::Args),
     /// Print shell completions
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Command::Prove(args) => commands::prove::run(args),
         Command::Repair(args) => commands::repair::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Fleet(args) => commands::fleet::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),
     };

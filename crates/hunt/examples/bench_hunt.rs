@@ -118,6 +118,7 @@ fn main() -> Result<(), Failure> {
             debuggers: &debuggers,
             found,
             given: Vec::new(),
+            only: Vec::new(),
         };
         let compilers: Vec<String> = means.tested().into_iter().map(|one| one.command).collect();
         let begun: Mutex<Option<(Instant, f64)>> = Mutex::new(None);

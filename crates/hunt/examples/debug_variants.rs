@@ -48,6 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         debuggers: &debuggers,
         found,
         given: Vec::new(),
+        only: Vec::new(),
     };
     // seed → variant → seconds
     let judged: Mutex<BTreeMap<u64, BTreeMap<u64, f64>>> = Mutex::default();

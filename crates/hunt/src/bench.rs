@@ -32,17 +32,21 @@ pub struct Means<'a> {
     pub found: Vec<Compiler>,
     /// Those named by the user; empty: every gcc and clang of `found` is under test.
     pub given: Vec<Compiler>,
+    /// Of those, the ones of these names; empty: all. A campaign may test fewer than are here.
+    pub only: Vec<String>,
 }
 
 impl Means<'_> {
     /// The compilers under test.
     #[must_use]
     pub fn under_test(&self) -> Vec<&Compiler> {
+        let wanted = |c: &&Compiler| self.only.is_empty() || self.only.contains(&c.name);
         if self.given.is_empty() {
             let c_compiler = |c: &&Compiler| matches!(c.family, Family::Gcc | Family::Clang);
-            self.found.iter().filter(c_compiler).collect()
+            let all = self.found.iter().filter(c_compiler);
+            all.filter(wanted).collect()
         } else {
-            self.given.iter().collect()
+            self.given.iter().filter(wanted).collect()
         }
     }
 
@@ -57,6 +61,11 @@ impl Means<'_> {
                 version: compiler.version.to_string(),
             })
             .collect()
+    }
+
+    /// Tests these, and no others that are here.
+    pub(crate) fn test_only(&mut self, wanted: &[Tested]) {
+        self.only = wanted.iter().map(|one| one.command.clone()).collect();
     }
 
     /// Drops the compilers of these names.

@@ -19,7 +19,7 @@ use crate::event::{Event, Status};
 use crate::generate::{self, CSMITH, Member};
 use crate::improve::Improver;
 use crate::judge::{Judge, Progress};
-use crate::settings::{Generator, Run, Settings};
+use crate::settings::{Generator, Run, Settings, Tested};
 use crate::share::Budget;
 use crate::tally::Tally;
 
@@ -44,23 +44,69 @@ pub fn hunt(
     watch: &(dyn Fn(&Event) + Sync),
 ) -> Result<Status, Error> {
     settings.validate()?;
-    settings.compilers = means.tested();
-    if settings.compilers.is_empty() {
+    if means.tested().is_empty() {
         return Err(Error::Missing {
             what: "a C compiler",
             advice: "install gcc or clang",
         });
     }
+    let mut generator_version = String::new();
     if settings.generator == Generator::Csmith {
-        settings.generator_version = generate::csmith_version(means.sandbox, means.scratch)?;
+        generator_version = generate::csmith_version(means.sandbox, means.scratch)?;
     }
-    let (corpus, unread) = generate::corpus(&settings.corpus)?;
-    for text in unread {
-        watch(&Event::Notice { text });
-    }
-    enter(store, &settings, run, watch)?;
-    let worker = store.join(&label())?;
+    let known = store.campaign()?;
+    let joining = known.as_ref().filter(|_| store.shared());
+    let (corpus, mut lacks) = match joining {
+        // What the campaign is, the campaign says; its programs are in the store.
+        Some(campaign) => (
+            Vec::new(),
+            join(
+                campaign,
+                &mut settings,
+                &mut means,
+                run,
+                &generator_version,
+                watch,
+            )?,
+        ),
+        None => {
+            settings.compilers = means.tested();
+            settings.generator_version.clone_from(&generator_version);
+            let (corpus, unread) = generate::corpus(&settings.corpus)?;
+            for text in unread {
+                watch(&Event::Notice { text });
+            }
+            (corpus, Vec::new())
+        }
+    };
     let wishes = wishes(&settings, &corpus);
+    if joining.is_none() && store.shared() {
+        share_programs(store, &corpus)?;
+    }
+    if joining.is_none() || run.resume {
+        // Programs of a corpus that another machine has stay in the plan.
+        if joining.is_none() || settings.corpus.is_empty() {
+            store.plan(&wishes)?;
+        }
+        enter(store, &settings, run, watch)?;
+    }
+    // Somebody else may have begun it at the same moment, with other compilers.
+    if joining.is_none()
+        && store.shared()
+        && let Some(campaign) = store.campaign()?
+    {
+        lacks = join(
+            &campaign,
+            &mut settings,
+            &mut means,
+            run,
+            &generator_version,
+            watch,
+        )?;
+    }
+    let worker = store.join(&label())?;
+    let has: Vec<String> = means.tested().into_iter().map(|one| one.command).collect();
+    store.equip(worker, &has, &lacks)?;
     let hunt = Hunt {
         store,
         worker,
@@ -84,11 +130,84 @@ pub fn hunt(
     let result = hunt.epochs(&mut means);
     // Leases and claims go back even if the hunt failed; that failure is the one to report.
     let left = store.leave(worker);
+    hunt.tell_notices();
     result?;
     left?;
     let status = hunt.status()?;
     watch(&Event::Ended(status.clone()));
     Ok(status)
+}
+
+/// Takes part in the campaign of a shared store: its settings hold. The compilers it has and we do not are said, and
+/// come back.
+fn join(
+    campaign: &Campaign,
+    settings: &mut Settings,
+    means: &mut Means<'_>,
+    run: &Run,
+    generator_version: &str,
+    watch: &(dyn Fn(&Event) + Sync),
+) -> Result<Vec<String>, Error> {
+    let theirs = stored(campaign)?;
+    theirs.validate_untrusted()?;
+    let differences = theirs.differences(settings);
+    if !differences.is_empty() {
+        return Err(Error::CampaignSettings {
+            differences: differences.join("; "),
+        });
+    }
+    let say = |text: String| watch(&Event::Notice { text });
+    let candor = env!("CARGO_PKG_VERSION");
+    if campaign.candor != candor {
+        say(format!(
+            "the campaign was begun by candor {}, this is {candor}",
+            campaign.candor
+        ));
+    }
+    if theirs.generator == Generator::Csmith && theirs.generator_version != generator_version {
+        return Err(Error::OtherGenerator {
+            theirs: theirs.generator_version,
+            ours: generator_version.to_owned(),
+        });
+    }
+    let ours = means.tested();
+    let (has, lacks): (Vec<Tested>, Vec<Tested>) = theirs
+        .compilers
+        .iter()
+        .cloned()
+        .partition(|one| ours.contains(one));
+    let names = |all: &[Tested]| -> Vec<String> {
+        let name = |one: &Tested| format!("{} ({})", one.command, one.version);
+        all.iter().map(name).collect()
+    };
+    if has.is_empty() {
+        return Err(Error::NoCommonCompiler {
+            theirs: names(&theirs.compilers).join(", "),
+            ours: names(&ours).join(", "),
+        });
+    }
+    if !lacks.is_empty() {
+        say(format!(
+            "the campaign's {} is not here: taking the work of {}, the rest is left to others",
+            names(&lacks).join(", "),
+            names(&has).join(", ")
+        ));
+    }
+    means.test_only(&has);
+    let seeds = settings.seeds;
+    *settings = theirs;
+    if run.resume && seeds.is_some() {
+        settings.seeds = seeds;
+    }
+    Ok(lacks.into_iter().map(|one| one.command).collect())
+}
+
+/// Puts the programs of the corpus where every worker finds them.
+fn share_programs(store: &dyn Store, corpus: &[Member]) -> Result<(), Error> {
+    for member in corpus {
+        store.put(candor_toolchain::program::read_source(&member.path)?.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Begins the campaign, or goes on with the store's.
@@ -149,6 +268,7 @@ fn wishes(settings: &Settings, corpus: &[Member]) -> Vec<Wish> {
             first: 0,
             step: 1,
             end: Some(1),
+            file: Some(member.path.display().to_string()),
         })
         .collect();
     if settings.generator == Generator::Csmith {
@@ -157,6 +277,7 @@ fn wishes(settings: &Settings, corpus: &[Member]) -> Vec<Wish> {
             first: settings.seed + shard.index,
             step: shard.count,
             end: settings.seeds.map(|seeds| settings.seed + seeds),
+            file: None,
         });
     }
     wishes
@@ -254,7 +375,14 @@ impl Hunt<'_> {
             });
         }
         means.drop_compilers(&names);
-        Ok(())
+        let has: Vec<String> = means.tested().into_iter().map(|one| one.command).collect();
+        let all = self
+            .settings
+            .compilers
+            .iter()
+            .map(|one| one.command.clone());
+        let lacks: Vec<String> = all.filter(|name| !has.contains(name)).collect();
+        Ok(self.store.equip(self.worker, &has, &lacks)?)
     }
 
     fn epoch(&self, means: &Means<'_>) -> Result<(), Error> {
@@ -330,6 +458,7 @@ impl Hunt<'_> {
                 }
                 if told.elapsed() >= STATUS {
                     told = Instant::now();
+                    self.tell_notices();
                     (self.watch)(&Event::Status(self.status()?));
                 }
                 Ok(())
@@ -337,6 +466,13 @@ impl Hunt<'_> {
             if let Err(error) = due() {
                 self.fail(bench, error);
             }
+        }
+    }
+
+    /// What the store has to say.
+    fn tell_notices(&self) {
+        for text in self.store.notices() {
+            (self.watch)(&Event::Notice { text });
         }
     }
 

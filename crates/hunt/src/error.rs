@@ -35,6 +35,34 @@ pub enum Error {
         /// Setting by setting: the store's and ours.
         differences: String,
     },
+    /// A worker with wishes of its own.
+    #[error(
+        "the campaign has other settings ({differences}), and they hold for all its workers; leave those flags out, or \
+         begin another campaign"
+    )]
+    CampaignSettings {
+        /// Setting by setting: the campaign's and ours.
+        differences: String,
+    },
+    /// Another generator makes other programs of the same seeds.
+    #[error(
+        "the campaign's programs come from `{theirs}`, here is `{ours}`, which makes others of the same seeds; install \
+         the same release"
+    )]
+    OtherGenerator {
+        /// The campaign's.
+        theirs: String,
+        /// This machine's.
+        ours: String,
+    },
+    /// Nothing to do for this machine.
+    #[error("none of the campaign's compilers is here: it tests {theirs}; here are {ours}")]
+    NoCommonCompiler {
+        /// The campaign's.
+        theirs: String,
+        /// This machine's.
+        ours: String,
+    },
     /// `--resume` without anything to resume.
     #[error("there is no campaign in this store to resume; start one without --resume")]
     NothingToResume,

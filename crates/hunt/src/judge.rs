@@ -3,16 +3,17 @@
 //! A finding is stored the moment it is confirmed. A seed advances in the store program by program, so whoever goes on
 //! with it after a crash begins behind the last one judged; what is judged twice gives findings of the same name.
 
+use std::path::Path;
 use std::time::Instant;
 
 use candor_mutate::{Choice, Profile, profile, variant};
-use candor_store::{Lease, Metric, Outcome, Store};
+use candor_store::{Hash, Lease, Metric, Outcome, Store};
 use candor_toolchain::{GateVerdict, Program};
 
 use crate::Error;
 use crate::bench::Bench;
 use crate::event::Event;
-use crate::generate::{Generated, Member, csmith, variant_seed};
+use crate::generate::{CSMITH, Generated, Member, csmith, variant_seed};
 use crate::matrix::{Behaviour, Built1, Manner, Seen, build, flags, takes};
 use crate::oracle::{Oracle, Trial, Verdicts};
 use crate::settings::Settings;
@@ -118,8 +119,24 @@ impl Judge<'_> {
                 Ok(program) => Ok(program),
                 Err(error) => Err(error.to_string()),
             }),
+            None if lease.stream.0 != CSMITH => Ok(self.fetch(lease)?),
             None => csmith(self.bench.sandbox(), self.bench.scratch(), lease.number),
         }
+    }
+
+    /// A program of a corpus that another machine has.
+    fn fetch(&self, lease: &Lease) -> Result<Generated, Error> {
+        let hash = lease.stream.0.strip_prefix("corpus/").and_then(Hash::parse);
+        let Some(hash) = hash else {
+            return Ok(Err(format!("`{}` is no sequence of seeds", lease.stream.0)));
+        };
+        let name = lease.file.as_deref().unwrap_or("program.c");
+        // Only the name: the folder is another machine's.
+        let name = Path::new(name).file_name().unwrap_or("program.c".as_ref());
+        Ok(match String::from_utf8(self.store.get(&hash)?) {
+            Ok(text) => Ok(Program::from_text(Path::new(name), text)),
+            Err(_) => Err("it is not text".to_owned()),
+        })
     }
 
     fn reject(&self, lease: &Lease, reason: String) -> Result<Progress, Error> {
@@ -279,7 +296,7 @@ impl Judge<'_> {
     /// `None` when the time ended before all were made.
     fn build_all<'b>(
         &'b self,
-        trial: &Trial<'_>,
+        trial: &Trial<'b>,
         portion: &mut Portion,
     ) -> Result<Option<Vec<Built1<'b>>>, Error> {
         let manner = Manner {
@@ -290,7 +307,7 @@ impl Judge<'_> {
                 .then(|| self.settings.run_time()),
         };
         let mut builds = Vec::new();
-        for target in &self.bench.targets {
+        for target in trial.targets() {
             for level in &self.settings.levels {
                 if !takes(target.compiler, trial.program, level) {
                     continue;

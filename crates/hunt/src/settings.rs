@@ -197,6 +197,36 @@ impl Settings {
         Ok(())
     }
 
+    /// Refuses what a campaign of somebody else's could do to this machine by its settings: levels are handed to
+    /// compilers, and some flags name files and programs.
+    pub fn validate_untrusted(&self) -> Result<(), Error> {
+        self.validate()?;
+        for flag in self
+            .levels
+            .iter()
+            .flat_map(|level| level.split_whitespace())
+        {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,".contains(c);
+            let begins = ["-O", "-f", "-m", "-g", "-std="];
+            let known = begins.iter().any(|begin| flag.starts_with(begin));
+            if !known || !flag.chars().all(plain) || flag.starts_with("-fplugin") {
+                return Err(Error::BadSetting {
+                    what: format!(
+                        "the campaign compiles with `{flag}`; a worker takes levels of -O, -f, -m, -g and -std= flags only"
+                    ),
+                });
+            }
+        }
+        let sane = self.variants <= 10_000 && self.run_seconds <= 3_600;
+        if !sane || self.compile_seconds > 86_400 || self.compilers.len() > 1_000 {
+            return Err(Error::BadSetting {
+                what: "the campaign's numbers (variants, seconds, compilers) are beyond all bounds"
+                    .to_owned(),
+            });
+        }
+        Ok(())
+    }
+
     /// How `other` differs in what must be the same for all workers, as text; compilers may come and go, and the
     /// number of seeds may grow.
     #[must_use]
@@ -311,6 +341,27 @@ mod tests {
         assert!(refused(|s| s.oracles.clear()).contains("--oracles"));
         assert!(refused(|s| s.levels = vec!["2".into()]).contains("got `2`"));
         assert!(refused(|s| s.seed = u64::MAX).contains("--seed"));
+    }
+
+    #[test]
+    fn a_campaign_of_somebody_elses_cannot_name_files_or_programs() {
+        let with = |level: &str| Settings {
+            levels: vec![level.to_owned()],
+            ..Settings::default()
+        };
+        for good in ["-O2", "-O2 -fno-inline -march=x86-64-v3", "-Og -gdwarf-5"] {
+            with(good).validate_untrusted().unwrap();
+        }
+        for bad in [
+            "-O2 -fplugin=x.so",
+            "-O2 -B/tmp",
+            "-O2 -wrapper x",
+            "-O2 @/etc/passwd",
+            "-O2 -fprofile-use=/x",
+        ] {
+            let error = with(bad).validate_untrusted().unwrap_err().to_string();
+            assert!(error.contains("flags only"), "{error}");
+        }
     }
 
     #[test]

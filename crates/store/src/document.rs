@@ -7,13 +7,34 @@ use serde_json::{Value, json};
 use crate::objects::Objects;
 use crate::{Error, Hash};
 
+/// Where contents are kept under their hashes.
+pub trait Contents {
+    /// Stores bytes under their hash.
+    fn put(&self, bytes: &[u8]) -> Result<Hash, Error>;
+    /// The bytes of a hash, verified.
+    fn get(&self, hash: &Hash) -> Result<Vec<u8>, Error>;
+}
+
+impl Contents for Objects {
+    fn put(&self, bytes: &[u8]) -> Result<Hash, Error> {
+        Objects::put(self, bytes)
+    }
+
+    fn get(&self, hash: &Hash) -> Result<Vec<u8>, Error> {
+        Objects::get(self, hash)
+    }
+}
+
 /// Where a case keeps its program.
 const TEXT: &str = "/program/text";
 /// Stands in for the text.
 const REFERENCE: &str = "candor-object";
 
 /// Stores `document`, its program's text under a hash of its own.
-pub(crate) fn put(objects: &Objects, document: &Value) -> Result<Hash, Error> {
+///
+/// # Errors
+/// When the place cannot take it.
+pub fn put(objects: &impl Contents, document: &Value) -> Result<Hash, Error> {
     let mut packed = document.clone();
     if let Some(slot) = packed.pointer_mut(TEXT)
         && let Value::String(text) = slot
@@ -29,7 +50,10 @@ pub(crate) fn put(objects: &Objects, document: &Value) -> Result<Hash, Error> {
 }
 
 /// The document as it was given to [`put`].
-pub(crate) fn get(objects: &Objects, hash: &Hash) -> Result<Value, Error> {
+///
+/// # Errors
+/// When it is not there, damaged, or no document.
+pub fn get(objects: &impl Contents, hash: &Hash) -> Result<Value, Error> {
     let unreadable = |reason: String| Error::Unreadable {
         what: "case",
         reason,

@@ -95,6 +95,9 @@ pub enum Error {
         /// As it was given.
         id: String,
     },
+    /// Another engine behind the interface failed, in its own words.
+    #[error(transparent)]
+    Engine(Box<dyn std::error::Error + Send + Sync>),
     /// A short name that fits several findings.
     #[error("`{id}` fits {count} findings; give more digits")]
     Ambiguous {

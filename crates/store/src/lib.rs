@@ -12,20 +12,23 @@
 //! 2. `store`: the interface, [`Store`]. Hunt and report know nothing else, so that another engine can stand behind it.
 //! 3. `objects`: programs, cases and exhibits as files under the hash of their content.
 //! 4. `document`: cases as JSON with the program's text kept apart, so that findings of one program share it.
-//! 5. `sqlite`: the embedded implementation (SQLite in WAL mode), [`SqliteStore`]; schema and migrations, liveness of
-//!    workers, work, findings, and merging the stores of a job array.
+//! 5. `fact`: what happened as messages, for stores that are a log (the `fleet` crate's).
+//! 6. `sqlite`: the embedded implementation (SQLite in WAL mode), [`SqliteStore`]; schema and migrations, liveness of
+//!    workers, work, findings, merging the stores of a job array, and a copy of a log to look at.
 //!
 //! Deliberately absent: the store does not look into cases, culprits or exhibits, starts no process, and decides
 //! nothing by the clock (a dead worker is recognised by its file lock, which the kernel drops with the process).
 
-mod document;
+pub mod document;
 mod error;
+mod fact;
 mod model;
 mod objects;
 mod sqlite;
 mod store;
 
 pub use error::Error;
+pub use fact::{Fact, Told, state};
 pub use model::{
     Campaign, Claim, Count, Event, Finding, FindingId, Grant, Group, Hash, Improvement, Lease,
     Metric, NewFinding, Outcome, Sample, Samples, Seeds, Signature, State, Stream, Timestamp,

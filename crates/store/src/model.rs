@@ -138,7 +138,7 @@ pub struct Campaign {
 }
 
 /// Which seeds a worker would judge: `first`, `first + step`, ... below `end`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
     /// Of which sequence.
     pub stream: Stream,
@@ -148,6 +148,8 @@ pub struct Wish {
     pub step: u64,
     /// Where the sequence ends, if it does.
     pub end: Option<u64>,
+    /// The file it is, for sequences of one file.
+    pub file: Option<String>,
 }
 
 /// A seed that this worker judges, and nobody else.
@@ -163,6 +165,11 @@ pub struct Lease {
     pub attempt: u32,
     /// How many of its programs are judged already (see [`crate::Store::advance`]).
     pub done: u64,
+    /// The file it is, for sequences of one file.
+    pub file: Option<String>,
+    /// The compilers to judge it with; `None`: all that are under test. A worker that lacks some of the campaign's is
+    /// given the others' part, and somebody else the rest.
+    pub compilers: Option<Vec<String>>,
 }
 
 /// The answer to a worker that asks for a seed.
@@ -177,7 +184,8 @@ pub enum Grant {
 }
 
 /// What became of a seed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Every build was judged.
     Judged,
@@ -233,7 +241,7 @@ impl Metric {
 }
 
 /// So many more of something, by one compiler or (empty name) by none in particular.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Count {
     /// Of what.
     pub metric: Metric,

@@ -20,11 +20,35 @@ pub trait Store: Send + Sync {
     /// Begins the campaign; if there is one already, that one comes back and `wanted` is dropped.
     fn begin(&self, wanted: &Campaign) -> Result<Campaign, Error>;
 
+    /// Which seeds there are, in the order in which they should be judged; said before the campaign is begun or
+    /// amended. Stores that hand seeds out of a queue keep it; others are told by each [`grant`](Store::grant).
+    fn plan(&self, wishes: &[Wish]) -> Result<(), Error> {
+        let _ = wishes;
+        Ok(())
+    }
+
+    /// Whether workers on other machines use this store: the programs of a corpus must be in it, and a worker takes
+    /// its settings from it.
+    fn shared(&self) -> bool {
+        false
+    }
+
     /// Replaces the settings of the campaign (`--resume` with other flags).
     fn amend(&self, settings: &Value) -> Result<(), Error>;
 
     /// Joins as a worker.
     fn join(&self, label: &str) -> Result<WorkerId, Error>;
+
+    /// Which of the campaign's compilers the worker has, and which it lacks: it is given what it can do.
+    fn equip(&self, worker: WorkerId, has: &[String], lacks: &[String]) -> Result<(), Error> {
+        let _ = (worker, has, lacks);
+        Ok(())
+    }
+
+    /// What a person should know of the store, each said once (it cannot be reached, it is full, ...).
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Says that the worker lives, and takes note of those that do not. Call it every few seconds.
     fn beat(&self, worker: WorkerId) -> Result<(), Error>;

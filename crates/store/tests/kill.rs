@@ -47,6 +47,7 @@ fn victim(directory: &Path) {
             first: 1,
             step: 1,
             end: None,
+            file: None,
         };
         let lease = store.lease(worker, &wish).unwrap().unwrap();
         let seed = lease.number;
@@ -165,6 +166,7 @@ fn test() {
             first: 1,
             step: 1,
             end: None,
+            file: None,
         };
         let lease = store.lease(worker, &wish).unwrap().unwrap();
         assert!(lease.attempt > 1, "{lease:?}");

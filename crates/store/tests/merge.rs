@@ -38,6 +38,7 @@ fn judge(directory: &Path, index: u64, count: u64, most: usize) {
         first: index,
         step: count,
         end: Some(12),
+        file: None,
     };
     for _ in 0..most {
         let Some(lease) = store.lease(worker, &wish).unwrap() else {

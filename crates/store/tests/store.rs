@@ -16,6 +16,7 @@ fn wish(first: u64, step: u64, end: Option<u64>) -> Wish {
         first,
         step,
         end,
+        file: None,
     }
 }
 

@@ -113,9 +113,10 @@ impl Build<'_> {
             .compiler
             .job(directory)
             .args(self.stage_flag())
-            .args(self.flags.iter().cloned())
+            .args(self.flags.iter().filter(|flag| !is_library(flag)).cloned())
             .args(["-o", self.output.as_str()])
-            .args(self.input_words());
+            .args(self.input_words())
+            .args(self.flags.iter().filter(|flag| is_library(flag)).cloned());
         let run = sandbox.run(&job, limits)?;
         let artefact = directory.join(&self.output);
         classify(run, artefact, directory)
@@ -152,11 +153,14 @@ impl Build<'_> {
         let stage = self
             .stage_flag()
             .map_or_else(String::new, |flag| format!("{flag} "));
-        let flags: Vec<String> = self.flags.iter().map(|flag| quote(flag)).collect();
+        let (libraries, flags): (Vec<&String>, Vec<&String>) =
+            self.flags.iter().partition(|flag| is_library(flag));
+        let flags: Vec<String> = flags.into_iter().map(|flag| quote(flag)).collect();
         let inputs: Vec<String> = self
             .input_words()
             .iter()
             .map(|word| quote(&word.to_string_lossy()))
+            .chain(libraries.into_iter().map(|flag| quote(flag)))
             .collect();
         format!(
             "{} {stage}{} {} -o {}",
@@ -166,6 +170,11 @@ impl Build<'_> {
             quote(&self.output)
         )
     }
+}
+
+/// A linker looks into a library for what the inputs before it lack.
+fn is_library(flag: &str) -> bool {
+    flag.len() > 2 && flag.starts_with("-l")
 }
 
 /// Quotes a word for the shell where needed.

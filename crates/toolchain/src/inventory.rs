@@ -28,6 +28,8 @@ pub enum Kind {
     Reducer,
     /// Judges programs.
     Sanitizer,
+    /// Connects the workers of a fleet.
+    Broker,
     /// For benchmarks.
     Benchmark,
 }
@@ -43,6 +45,7 @@ impl std::fmt::Display for Kind {
             Kind::Generator => "generator",
             Kind::Reducer => "reducer",
             Kind::Sanitizer => "sanitizer",
+            Kind::Broker => "broker",
             Kind::Benchmark => "benchmark",
         })
     }
@@ -109,7 +112,7 @@ struct Wanted {
     package: &'static str,
 }
 
-const WANTED: [Wanted; 9] = [
+const WANTED: [Wanted; 10] = [
     Wanted {
         kind: Kind::Debugger,
         name: "gdb",
@@ -151,6 +154,12 @@ const WANTED: [Wanted; 9] = [
         name: "creduce",
         enables: "reduce: comparison in benchmarks",
         package: "creduce",
+    },
+    Wanted {
+        kind: Kind::Broker,
+        name: "nats-server",
+        enables: "hunt --fleet: a broker of one's own (clients need none)",
+        package: "nats-server",
     },
     Wanted {
         kind: Kind::Benchmark,

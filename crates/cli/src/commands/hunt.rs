@@ -1,7 +1,7 @@
 //! `candor hunt`: arguments, what they resolve to, and how a campaign looks on a terminal and in a pipe.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::Outcome;
 use crate::context::Context;
+use crate::fleet::WorkerArgs;
 use crate::table::Table;
 use crate::tools::{debuggers, libclang};
 
@@ -23,6 +24,7 @@ Examples:
   candor hunt --corpus tests/ --generator none --oracles output,debug
   candor hunt --resume                               go on with the store's campaign
   candor hunt --shard 3/16 --seeds 100000 --store shard3    one of sixteen parts, in a store of its own
+  candor hunt --fleet nats://127.0.0.1:4222 --campaign gcc16 --begin    one of many workers around a broker
 
 What was found is in the store; `candor report` shows it.";
 
@@ -71,6 +73,9 @@ pub struct Args {
     #[arg(long)]
     resume: bool,
 
+    #[command(flatten)]
+    fleet: WorkerArgs,
+
     /// The first seed (default: 1)
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -101,7 +106,7 @@ pub struct Args {
 }
 
 /// `90`, `90s`, `10m`, `8h`, `2d`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("a time is a number with s, m, h or d, such as 10m; got `{text}`");
     let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => text.split_at(at),
@@ -141,17 +146,33 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         bail!("--jobs takes a number above 0");
     }
     let context = Context::new()?;
-    let store = if args.resume {
-        SqliteStore::open(&args.store)?
-    } else {
-        SqliteStore::create(&args.store)?
+    let home = match args.fleet.campaign() {
+        Some((url, campaign)) => Home::Fleet {
+            url: candor_fleet::hide_password(&url),
+            campaign,
+        },
+        None => Home::Folder(args.store.clone()),
     };
-    let base = match (args.resume, store.campaign()?) {
+    let store: Box<dyn Store> = match &home {
+        Home::Fleet { .. } => {
+            if args.shard.is_some() {
+                bail!(
+                    "--shard divides a hunt without a broker; workers of a fleet share all seeds"
+                );
+            }
+            Box::new(args.fleet.store()?)
+        }
+        Home::Folder(folder) if args.resume => Box::new(SqliteStore::open(folder)?),
+        Home::Folder(folder) => Box::new(SqliteStore::create(folder)?),
+    };
+    // Settings of a shared campaign are its own.
+    let goes_on = args.resume || (store.shared() && store.campaign()?.is_some());
+    let base = match (goes_on, store.campaign()?) {
         (true, Some(campaign)) => candor_hunt::stored(&campaign)?,
         (true, None) => return Err(Error::NothingToResume.into()),
         (false, _) => Settings::default(),
     };
-    let settings = settings(&args, &context, base)?;
+    let settings = settings(&args, &context, base, goes_on)?;
     let wanted = wanted(&args, &context, &settings);
 
     let (found, _) = discover(&context.sandbox, &context.scratch)?;
@@ -178,6 +199,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         debuggers: &debuggers,
         found,
         given,
+        only: Vec::new(),
     };
     let defaults = Run::default();
     let run = Run {
@@ -193,16 +215,17 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         ..defaults
     };
     let screen = Screen::new(args.json, args.time);
-    let result = hunt(&store, means, settings, &run, &|event| screen.show(event));
+    let result = hunt(&*store, means, settings, &run, &|event| screen.show(event));
     screen.close();
-    let status = result.with_context(|| {
-        format!(
+    let status = result.with_context(|| match &home {
+        Home::Folder(folder) => format!(
             "the hunt ended early; what was found is in {}",
-            args.store.display()
-        )
+            folder.display()
+        ),
+        Home::Fleet { campaign, .. } => format!("this worker of {campaign} ended early"),
     })?;
     if !screen.is_json() {
-        summary(&status, &args.store);
+        summary(&status, &home);
     }
     Ok(if status.findings > 0 {
         Outcome::Found
@@ -212,7 +235,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 /// What was typed, over candor.toml, over what the campaign has.
-fn settings(args: &Args, context: &Context, base: Settings) -> anyhow::Result<Settings> {
+fn settings(
+    args: &Args,
+    context: &Context,
+    base: Settings,
+    goes_on: bool,
+) -> anyhow::Result<Settings> {
     let mut settings = base;
     if let Some(name) = &args.generator {
         settings.generator = Generator::parse(name)?;
@@ -234,7 +262,7 @@ fn settings(args: &Args, context: &Context, base: Settings) -> anyhow::Result<Se
             .iter()
             .map(|level| format!("-O{level}"))
             .collect();
-    } else if !context.config.levels.is_empty() && !args.resume {
+    } else if !context.config.levels.is_empty() && !goes_on {
         settings.levels.clone_from(&context.config.levels);
     }
     if !args.oracles.is_empty() {
@@ -254,7 +282,7 @@ fn settings(args: &Args, context: &Context, base: Settings) -> anyhow::Result<Se
         settings.shard = Shard::parse(shard)?;
     }
     let timeout = args.timeout.map(Duration::from_secs);
-    if let Some(time) = timeout.or(context.config.timeout.filter(|_| !args.resume)) {
+    if let Some(time) = timeout.or(context.config.timeout.filter(|_| !goes_on)) {
         settings.run_seconds = time.as_secs().max(1);
     }
     Ok(settings)
@@ -264,7 +292,7 @@ fn settings(args: &Args, context: &Context, base: Settings) -> anyhow::Result<Se
 fn wanted(args: &Args, context: &Context, settings: &Settings) -> Vec<String> {
     if !args.compilers.is_empty() {
         args.compilers.clone()
-    } else if args.resume {
+    } else if args.resume && args.fleet.campaign().is_none() {
         let commands = settings.compilers.iter();
         commands.map(|one| one.command.clone()).collect()
     } else {
@@ -445,7 +473,31 @@ fn clock(seconds: f64) -> String {
     )
 }
 
-fn summary(status: &Status, store: &Path) {
+/// Where a hunt keeps what it finds.
+enum Home {
+    Folder(PathBuf),
+    Fleet { url: String, campaign: String },
+}
+
+impl Home {
+    /// As it is said in the middle of a sentence.
+    fn name(&self) -> String {
+        match self {
+            Home::Folder(folder) => folder.display().to_string(),
+            Home::Fleet { campaign, .. } => format!("the campaign {campaign}"),
+        }
+    }
+
+    /// As every command takes it.
+    fn flags(&self) -> String {
+        match self {
+            Home::Folder(folder) => format!("--store {}", folder.display()),
+            Home::Fleet { url, campaign } => format!("--fleet {url} --campaign {campaign}"),
+        }
+    }
+}
+
+fn summary(status: &Status, home: &Home) {
     let mut table = Table::new(["", "count", "per hour"]).right_from(1);
     for (name, count) in [
         ("programs judged", status.programs),
@@ -481,23 +533,27 @@ fn summary(status: &Status, store: &Path) {
             1 => "1 finding".to_owned(),
             more => format!("{more} findings"),
         },
-        store.display(),
+        home.name(),
         status.unique,
         status.isolated,
         status.undecided
     );
     if status.waiting > 0 {
         anstream::println!(
-            "{} to be reduced and isolated; `candor hunt --resume --store {}` goes on with that \
+            "{} to be reduced and isolated; `candor hunt{} {}` goes on with that \
              (--share 1: before anything else)",
             match status.waiting {
                 1 => "1 of them still waits".to_owned(),
                 more => format!("{more} of them still wait"),
             },
-            store.display()
+            match home {
+                Home::Folder(_) => " --resume",
+                Home::Fleet { .. } => "",
+            },
+            home.flags()
         );
     }
-    anstream::println!("`candor report --store {}` shows them", store.display());
+    anstream::println!("`candor report {}` shows them", home.flags());
 }
 
 #[cfg(test)]

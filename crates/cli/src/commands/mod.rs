@@ -5,6 +5,7 @@ pub mod completions;
 pub mod conform;
 mod conform_show;
 pub mod doctor;
+pub mod fleet;
 pub mod hunt;
 pub mod isolate;
 mod isolate_files;

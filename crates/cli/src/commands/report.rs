@@ -13,6 +13,7 @@ use candor_store::{SqliteStore, Store};
 use candor_toolchain::{Sandbox, desktop};
 
 use crate::Outcome;
+use crate::fleet::CampaignArgs;
 use crate::interrupt;
 
 const EXAMPLES: &str = "\
@@ -22,6 +23,7 @@ Examples:
   candor report --serve                    the same pages, live, on 127.0.0.1
   candor report --tracker gcc 3fa9         the text for GCC's Bugzilla of the finding 3fa9...
   candor report --sarif findings.sarif     for code hosts and IDEs
+  candor report --fleet nats://127.0.0.1:4222 --campaign gcc16 --html out    a campaign of a fleet
   candor report --merge shard1 shard2 shard3 --store all    parts of a job array, as one";
 
 /// Arguments of `candor report`.
@@ -32,8 +34,11 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "candor-hunt")]
     store: PathBuf,
 
+    #[command(flatten)]
+    fleet: CampaignArgs,
+
     /// Merge the stores of a job array (`candor hunt --shard`) into --store first
-    #[arg(long, value_name = "DIR", num_args = 1..)]
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "fleet")]
     merge: Vec<PathBuf>,
 
     /// Write pages into DIR: they open from disk and need no network
@@ -89,6 +94,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         print!("{}", terminal(&site.overview));
         let directory = match (&args.html, args.open) {
             (Some(directory), _) => Some(directory.clone()),
+            (None, true) if args.fleet.campaign().is_some() => Some("candor-report".into()),
             (None, true) => Some(args.store.join("report")),
             (None, false) => None,
         };
@@ -106,6 +112,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 /// The store, which must be there.
 fn open(args: &Args) -> anyhow::Result<Arc<dyn Store>> {
+    if let Some(store) = args.fleet.look()? {
+        return Ok(Arc::new(store));
+    }
     if !candor_store::exists(&args.store) {
         bail!(
             "there is no store at {}; `candor hunt` makes one, --store DIR names another",

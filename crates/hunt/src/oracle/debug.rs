@@ -31,7 +31,7 @@ pub(super) fn judge(
     verdicts: &mut Verdicts,
 ) -> Result<(), Error> {
     let mut builds: Vec<(&Compiler, String)> = Vec::new();
-    for target in &trial.bench.targets {
+    for target in trial.targets() {
         for level in trial.settings.levels.iter().filter(|level| *level != "-O0") {
             if takes(target.compiler, trial.program, level) {
                 builds.push((target.compiler, level.clone()));

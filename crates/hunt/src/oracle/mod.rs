@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::bench::Bench;
-use crate::generate::Member;
+use crate::bench::{Bench, Target};
+use crate::generate::{CSMITH, Member};
 use crate::matrix::{Behaviour, Built1};
 use crate::settings::Settings;
 use crate::tally::Portion;
@@ -101,6 +101,15 @@ pub(crate) struct Verdicts {
     pub(crate) undecided: Vec<String>,
 }
 
+impl<'a> Trial<'a> {
+    /// The compilers it is judged with.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &'a Target<'a>> {
+        let only = self.lease.compilers.as_deref();
+        let targets = self.bench.targets.iter();
+        targets.filter(move |one| only.is_none_or(|names| names.contains(&one.compiler.name)))
+    }
+}
+
 impl Trial<'_> {
     /// Everything the plain builds show.
     pub(crate) fn judge_builds(&self, builds: &[Built1<'_>]) -> Result<Verdicts, Error> {
@@ -170,6 +179,10 @@ impl Trial<'_> {
             Some(member) => format!(
                 "--generator none --corpus {}",
                 quote(&member.path.display().to_string())
+            ),
+            None if self.lease.stream.0 != CSMITH => format!(
+                "--generator none --corpus {}",
+                quote(self.lease.file.as_deref().unwrap_or("program.c"))
             ),
             None => format!("--seed {} --seeds 1", self.lease.number),
         };

@@ -121,6 +121,7 @@ fn begin(store: &SqliteStore, compilers: &[Compiler]) {
         first: 0,
         step: 1,
         end: Some(CASES.len() as u64),
+        file: None,
     };
     while let Some(lease) = store.lease(worker, &wish).unwrap() {
         let mut counts = vec![Count {

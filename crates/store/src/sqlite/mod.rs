@@ -7,6 +7,7 @@
 mod findings;
 mod liveness;
 mod merge;
+mod replay;
 mod schema;
 mod work;
 

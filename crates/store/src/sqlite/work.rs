@@ -85,6 +85,8 @@ impl SqliteStore {
                 worker,
                 attempt,
                 done,
+                file: wish.file.clone(),
+                compilers: None,
             }
         }))
     }
@@ -243,7 +245,16 @@ impl SqliteStore {
 
 /// Adds to the counters of the present interval.
 fn count(transaction: &Transaction<'_>, counts: &[Count]) -> Result<(), rusqlite::Error> {
-    let time = Timestamp::now().0 / 1000 / INTERVAL_S * INTERVAL_S;
+    count_at(transaction, Timestamp::now(), counts)
+}
+
+/// Adds to the counters of the interval of `time`.
+pub(super) fn count_at(
+    transaction: &Transaction<'_>,
+    time: Timestamp,
+    counts: &[Count],
+) -> Result<(), rusqlite::Error> {
+    let time = time.0 / 1000 / INTERVAL_S * INTERVAL_S;
     let mut add = transaction.prepare_cached(
         "INSERT INTO samples (time, metric, compiler, count) VALUES (?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET count = count + excluded.count",

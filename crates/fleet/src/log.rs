@@ -1,0 +1,208 @@
+//! Reading a stream from where we stopped last, and the copy of a campaign that reports look at.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::stream::Stream;
+use candor_store::{Fact, Hash, SqliteStore, Timestamp, Told};
+use futures_util::StreamExt as _;
+
+use crate::Error;
+use crate::contents;
+use crate::room::Room;
+
+/// With so few new messages each is asked for by its number.
+const FEW: u64 = 8;
+/// Messages asked for at a time.
+const MANY: usize = 500;
+/// For the next of them to come.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Larger messages are none of ours.
+const LARGEST: usize = 4 << 20;
+
+/// One message.
+pub(crate) struct Item {
+    pub(crate) sequence: u64,
+    pub(crate) time: Timestamp,
+    pub(crate) subject: String,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// How far a stream is read.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    read: u64,
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::broker("read the campaign", error)
+}
+
+/// A server's time in ours.
+pub(crate) fn timestamp(nanoseconds: i128) -> Timestamp {
+    Timestamp(i64::try_from(nanoseconds / 1_000_000).unwrap_or(0))
+}
+
+impl Tail {
+    /// What came since the last time, in order.
+    pub(crate) async fn read(&mut self, stream: &Stream) -> Result<Vec<Item>, Error> {
+        let state = stream.get_info().await.map_err(failed)?.state;
+        let last = state.last_sequence;
+        if last <= self.read || state.messages == 0 {
+            return Ok(Vec::new());
+        }
+        let first = (self.read + 1).max(state.first_sequence);
+        let mut items = if last - first < FEW {
+            one_by_one(stream, first, last).await?
+        } else {
+            together(stream, first, last).await?
+        };
+        self.read = last;
+        items.retain(|item| item.payload.len() <= LARGEST);
+        Ok(items)
+    }
+}
+
+async fn one_by_one(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, Error> {
+    use async_nats::jetstream::stream::RawMessageErrorKind as Kind;
+    let mut items = Vec::new();
+    for sequence in first..=last {
+        match stream.get_raw_message(sequence).await {
+            Ok(message) => items.push(Item {
+                sequence,
+                time: timestamp(message.time.unix_timestamp_nanos()),
+                subject: message.subject.to_string(),
+                payload: message.payload.to_vec(),
+            }),
+            // Replaced by a newer one of its subject.
+            Err(error) if matches!(error.kind(), Kind::NoMessageFound) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(items)
+}
+
+async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, Error> {
+    let consumer = stream
+        .create_consumer(pull::Config {
+            deliver_policy: DeliverPolicy::ByStartSequence {
+                start_sequence: first,
+            },
+            ack_policy: AckPolicy::None,
+            inactive_threshold: Duration::from_secs(30),
+            memory_storage: true,
+            num_replicas: 1,
+            ..pull::Config::default()
+        })
+        .await
+        .map_err(failed)?;
+    let mut items: Vec<Item> = Vec::new();
+    let name = consumer.cached_info().name.clone();
+    let complete = |items: &[Item]| items.last().is_some_and(|item| item.sequence >= last);
+    while !complete(&items) {
+        let before = items.len();
+        let mut batch = consumer
+            .batch()
+            .max_messages(MANY)
+            .expires(PATIENCE)
+            .messages()
+            .await
+            .map_err(failed)?;
+        while let Some(message) = batch.next().await {
+            let message = message.map_err(failed)?;
+            let info = message.info().map_err(failed)?;
+            items.push(Item {
+                sequence: info.stream_sequence,
+                time: timestamp(info.published.unix_timestamp_nanos()),
+                subject: message.subject.to_string(),
+                payload: message.payload.to_vec(),
+            });
+            if complete(&items) {
+                break;
+            }
+        }
+        if items.len() == before {
+            return Err(failed("its messages do not come"));
+        }
+    }
+    // It would go by itself after half a minute.
+    let _ = stream.delete_consumer(&name).await;
+    Ok(items)
+}
+
+/// A copy of the campaign in a folder that goes away.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    pub(crate) store: SqliteStore,
+    tail: Tail,
+    /// Messages that are no facts.
+    pub(crate) unreadable: usize,
+    _folder: tempfile::TempDir,
+}
+
+impl Copy {
+    pub(crate) fn new() -> Result<Self, Error> {
+        let folder = tempfile::tempdir().map_err(Error::Runtime)?;
+        Ok(Copy {
+            store: SqliteStore::create(folder.path())?,
+            tail: Tail::default(),
+            unreadable: 0,
+            _folder: folder,
+        })
+    }
+
+    /// How far the log is read: changes when the campaign does.
+    pub(crate) fn read(&self) -> u64 {
+        self.tail.read
+    }
+
+    /// Takes over what is new.
+    pub(crate) fn refresh(&mut self, room: &Room) -> Result<(), Error> {
+        let items = room.link.runtime.block_on(self.tail.read(&room.log))?;
+        let mut told = Vec::new();
+        for item in items {
+            let fact = match serde_json::from_slice::<Fact>(&item.payload) {
+                Ok(fact) if is_sound(&fact) => fact,
+                _ => {
+                    self.unreadable += 1;
+                    continue;
+                }
+            };
+            let culprit = match &fact {
+                Fact::Learnt {
+                    culprit: Some(hash),
+                    ..
+                } => contents::get(room, hash)
+                    .ok()
+                    .and_then(|bytes| serde_json::from_slice(&bytes).ok()),
+                _ => None,
+            };
+            told.push(Told {
+                number: i64::try_from(item.sequence).unwrap_or(i64::MAX),
+                time: item.time,
+                fact,
+                culprit,
+            });
+        }
+        self.store.replay(&told)?;
+        Ok(())
+    }
+}
+
+/// Whether the hashes of a fact are hashes: everything else is text that is only shown.
+fn is_sound(fact: &Fact) -> bool {
+    let good = |hash: &Hash| Hash::parse(hash.as_str()).is_some();
+    let all = |hashes: &[&Option<Hash>]| hashes.iter().all(|h| h.as_ref().is_none_or(good));
+    match fact {
+        Fact::Found { finding, .. } => {
+            good(&finding.case) && all(&[&finding.reduced, &finding.exhibit])
+        }
+        Fact::Learnt {
+            reduced,
+            culprit,
+            exhibit,
+            ..
+        } => all(&[reduced, culprit, exhibit]),
+        _ => true,
+    }
+}
