@@ -74,6 +74,8 @@ pub struct Covered {
     pub compiled: Compiled,
     /// What it reached.
     pub cover: Cover,
+    /// Files of the compiler's own backtrace, the innermost first, where it crashed and printed one.
+    pub trace: Vec<String>,
     /// CPU time it took, recording included.
     pub cpu: Duration,
 }
@@ -216,9 +218,15 @@ impl CoverageCompiler {
             Kind::TracePc => Cover::default(),
             Kind::Gcov { gcov, .. } => self.counters(sandbox, gcov, directory.path())?,
         };
+        let compiled = outcome(&finished);
+        let trace = match &compiled {
+            Compiled::Crashed(_) => trace(&finished.stderr_text(), &self.manifest.roots),
+            _ => Vec::new(),
+        };
         Ok(Covered {
-            compiled: outcome(&finished),
+            compiled,
             cover,
+            trace,
             cpu: finished.cpu,
         })
     }
@@ -312,6 +320,33 @@ fn outcome(finished: &Finished) -> Compiled {
     }
 }
 
+/// The files of gcc's backtrace: lines of an address and a function, each followed by a line with a tab, a path and a
+/// line number. What reports crashes is left out, and every file but for its first place.
+fn trace(text: &str, roots: &Roots) -> Vec<String> {
+    const REPORTERS: [&str; 4] = [
+        "crash_signal",
+        "internal_error",
+        "fancy_abort",
+        "_fatal_insn",
+    ];
+    let mut files: Vec<String> = Vec::new();
+    let mut function = "";
+    for line in text.lines() {
+        if line.starts_with("0x") {
+            function = line.split_once(' ').map_or("", |(_, name)| name);
+        } else if let Some(place) = line.strip_prefix('\t') {
+            let path = place.rsplit_once(':').map_or(place, |(path, _)| path);
+            let reports = REPORTERS.iter().any(|name| function.starts_with(name));
+            if let Some(file) = roots.name(path).filter(|_| !reports)
+                && !files.contains(&file)
+            {
+                files.push(file);
+            }
+        }
+    }
+    files
+}
+
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -323,5 +358,25 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         {
             found.push(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::Root;
+
+    #[test]
+    fn the_files_of_a_backtrace_come_once_without_its_reporters() {
+        let roots = Roots(vec![Root {
+            directory: "/src/gcc".into(),
+            name: String::new(),
+        }]);
+        let text = "x.c:1:1: internal compiler error: Segmentation fault\n\
+            0x1 crash_signal\n\t/src/gcc/toplev.cc:322\n\
+            0x2 f(int)\n\t/src/gcc/../gcc/c/c-typeck.cc:10\n0x3 g\n\t/src/gcc/tree.cc:4\n\
+            0x4 f(int)\n\t/src/gcc/c/c-typeck.cc:99\n0x5 main\n\t../csu/libc-start.c:360\n";
+        assert_eq!(trace(text, &roots), ["c/c-typeck.cc", "tree.cc"]);
+        assert!(trace("no crash", &roots).is_empty());
     }
 }

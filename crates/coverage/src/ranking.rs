@@ -62,6 +62,8 @@ pub enum Voter {
     OneChange,
     /// The files of the passes whose absence cures.
     CuringPasses,
+    /// The files of the compiler's backtrace, where it crashes.
+    Backtrace,
 }
 
 impl Voter {
@@ -73,6 +75,7 @@ impl Voter {
             Voter::Mutants => "mutants",
             Voter::OneChange => "one-change witnesses",
             Voter::CuringPasses => "curing passes",
+            Voter::Backtrace => "backtrace",
         }
     }
 }
@@ -93,6 +96,8 @@ pub struct Voters {
     pub witnesses: BTreeMap<Voter, Vec<Witness>>,
     /// Files of curing passes, the likeliest culprit's first, with the pass.
     pub curing: Vec<(String, String)>,
+    /// Files of the crash's backtrace, the innermost first.
+    pub trace: Vec<String>,
 }
 
 /// Which files are ranked.
@@ -292,9 +297,12 @@ fn votes(table: &Table, failing: &Cover, voters: &Voters, shrink: f64) -> Vec<(V
             (*voter, places(&table.means(&spectrum, shrink)))
         })
         .collect();
-    let curing = table.curing(&voters.curing);
-    if !curing.is_empty() {
-        lists.push((Voter::CuringPasses, curing));
+    let curing = table.listed(voters.curing.iter().map(|(file, _)| file));
+    let trace = table.listed(&voters.trace);
+    for (voter, list) in [(Voter::CuringPasses, curing), (Voter::Backtrace, trace)] {
+        if !list.is_empty() {
+            lists.push((voter, list));
+        }
     }
     lists
 }
@@ -390,10 +398,10 @@ impl Table {
             .collect()
     }
 
-    /// The files of curing passes that were reached, in their order.
-    fn curing(&self, listed: &[(String, String)]) -> Places {
+    /// Those of the listed files that were reached, in their order.
+    fn listed<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Places {
         let mut places = BTreeMap::new();
-        for (name, _) in listed {
+        for name in names {
             let found: Vec<u32> = self
                 .names
                 .iter()

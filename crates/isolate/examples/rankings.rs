@@ -20,8 +20,8 @@ type Anyhow<T> = Result<T, Box<dyn std::error::Error>>;
 
 const SHRINKS: [f64; 5] = [10.0, 25.0, 50.0, 100.0, 200.0];
 const CALMS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 60.0];
-/// Weights of suite tests, mutants, one-change witnesses, curing passes.
-const WEIGHTS: [(&str, fn(Voter) -> f64); 7] = [
+/// What the voters weigh.
+const WEIGHTS: [(&str, fn(Voter) -> f64); 10] = [
     ("equal", |_| 1.0),
     ("passes double", |voter| {
         weighed(voter, Voter::CuringPasses, 2.0)
@@ -35,6 +35,15 @@ const WEIGHTS: [(&str, fn(Voter) -> f64); 7] = [
     ("suite double", |voter| weighed(voter, Voter::Suite, 2.0)),
     ("suite half", |voter| weighed(voter, Voter::Suite, 0.5)),
     ("mutants half", |voter| weighed(voter, Voter::Mutants, 0.5)),
+    ("no backtrace", |voter| {
+        weighed(voter, Voter::Backtrace, 0.0)
+    }),
+    ("backtrace half", |voter| {
+        weighed(voter, Voter::Backtrace, 0.5)
+    }),
+    ("backtrace double", |voter| {
+        weighed(voter, Voter::Backtrace, 2.0)
+    }),
 ];
 
 fn weighed(voter: Voter, meant: Voter, weight: f64) -> f64 {

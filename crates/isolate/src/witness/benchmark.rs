@@ -480,7 +480,7 @@ fn describe(
         row.witnesses.insert(voter.words().into(), list.len());
         let alone = Voters {
             witnesses: BTreeMap::from([(*voter, list.clone())]),
-            curing: Vec::new(),
+            ..Voters::default()
         };
         let ranking = rank(&map, &gathered.failing, &alone, Choice::default());
         let score = |file: &candor_coverage::RankedFile| {
@@ -514,7 +514,7 @@ fn ranking(
     };
     let alone = |list: Vec<Witness>| Voters {
         witnesses: BTreeMap::from([(Voter::Mutants, list)]),
-        curing: Vec::new(),
+        ..Voters::default()
     };
     let diwi = Choice {
         formula: Formula::Diwi,
@@ -527,8 +527,8 @@ fn ranking(
     Some(match technique {
         Technique::Bisection => {
             let voters = Voters {
-                witnesses: BTreeMap::new(),
                 curing: voters.curing.clone(),
+                ..Voters::default()
             };
             let mut ranking = rank(&map, failing, &voters, fusion);
             let listed = |file: &candor_coverage::RankedFile| !file.votes.is_empty();

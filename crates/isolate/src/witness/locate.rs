@@ -312,6 +312,9 @@ pub fn gather(
         tries: Tries::default(),
         notes,
     };
+    if matches!(case.claim, Claim::Crash { .. }) {
+        gathered.voters.trace = failing.trace;
+    }
     let sources = settings.sources;
     if let Some(isolation) = isolation {
         gathered.voters.curing = curing(isolation);

@@ -26,6 +26,8 @@ pub struct Spectra {
 #[derive(Serialize, Deserialize)]
 struct Heading {
     curing: Vec<(String, String)>,
+    #[serde(default)]
+    trace: Vec<String>,
     words: usize,
     witnesses: Vec<(Voter, Vec<String>)>,
     random: Option<Vec<String>>,
@@ -40,6 +42,7 @@ impl Spectra {
         let words = self.failing.words().len();
         let heading = Heading {
             curing: self.voters.curing.clone(),
+            trace: self.voters.trace.clone(),
             words,
             witnesses: self
                 .voters
@@ -111,6 +114,7 @@ impl Spectra {
             voters: Voters {
                 witnesses,
                 curing: heading.curing,
+                trace: heading.trace,
             },
             random,
         })
@@ -138,6 +142,7 @@ mod tests {
                     (Voter::Mutants, vec![witness("m", &[5]), witness("n", &[])]),
                 ]),
                 curing: vec![("a.cc".into(), "tree-a".into())],
+                trace: vec!["b.cc".into()],
             },
             random: Some(vec![witness("r", &[70])]),
         };
@@ -156,6 +161,7 @@ mod tests {
         );
         assert_eq!(statements(&read.random.expect("random ones")), [[70]]);
         assert_eq!(read.voters.curing, spectra.voters.curing);
+        assert_eq!(read.voters.trace, spectra.voters.trace);
         let bytes = std::fs::read(&path).expect("bytes");
         for length in 0..bytes.len() {
             assert!(Spectra::parse(&bytes[..length]).is_none(), "{length}");
