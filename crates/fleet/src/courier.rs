@@ -203,14 +203,21 @@ pub(crate) async fn publish(
         }
         refused(room, &error)
     };
-    let ack = room
-        .link
-        .context
-        .publish_with_headers(subject, headers, body.into())
-        .await
-        .map_err(failed)?
-        .await
-        .map_err(failed)?;
+    let sending = async |headers: HeaderMap| {
+        let context = &room.link.context;
+        let body = body.clone().into();
+        let ack = context
+            .publish_with_headers(subject.clone(), headers, body)
+            .await
+            .map_err(failed)?;
+        ack.await.map_err(failed)
+    };
+    let mut ack = sending(headers).await?;
+    // Servers of 2.9 note a name when they propose a message to the others. One that stopped leading before they agreed
+    // still knows the name and has no message: a repetition without a number. Told again without a name it is stored.
+    if ack.duplicate && ack.sequence == 0 {
+        ack = sending(HeaderMap::new()).await?;
+    }
     Ok(if ack.duplicate {
         Sent::Known
     } else {

@@ -160,20 +160,31 @@ fn improve(store: &dyn Store, claim: &candor_store::Claim) {
     store.settle(claim, None).unwrap();
 }
 
-fn start(url: &str, folder: &Path, number: usize) -> Child {
+/// A worker, gone with the test however that ends.
+struct Victim(Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(url: &str, folder: &Path, number: usize) -> Victim {
     let log = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
         .open(folder.join(format!("said-{number}")))
         .unwrap();
     let errors = log.try_clone().unwrap();
-    Command::new(std::env::current_exe().unwrap())
+    let child = Command::new(std::env::current_exe().unwrap())
         .env(WORKER, url)
         .env(SPOOL, folder.join("spool"))
         .stdout(log)
         .stderr(errors)
         .spawn()
-        .unwrap()
+        .unwrap();
+    Victim(child)
 }
 
 fn said(folder: &Path) -> Vec<String> {
@@ -217,7 +228,7 @@ fn test() {
         })
     });
     drop(store);
-    let mut workers: Vec<Child> = (0..WORKERS).map(|n| start(&url, folder, n)).collect();
+    let mut workers: Vec<Victim> = (0..WORKERS).map(|n| start(&url, folder, n)).collect();
     let begun = Instant::now();
     let (mut worker_kills, mut server_kills) = (0, 0);
     let mut down: Option<(usize, Instant)> = None;
@@ -233,10 +244,10 @@ fn test() {
         if random.u32(0..10) < 6 {
             let number = random.usize(0..WORKERS);
             // One that is done is not started again.
-            if workers[number].try_wait().unwrap().is_none() {
-                workers[number].kill().unwrap();
-                workers[number].wait().unwrap();
+            if workers[number].0.try_wait().unwrap().is_none() {
                 worker_kills += 1;
+                workers[number].0.kill().unwrap();
+                workers[number].0.wait().unwrap();
                 workers[number] = start(&url, folder, number);
             }
         } else if down.is_none() {
@@ -254,20 +265,18 @@ fn test() {
     let calm = Instant::now();
     for (number, worker) in workers.iter_mut().enumerate() {
         loop {
-            match worker.try_wait().unwrap() {
+            match worker.0.try_wait().unwrap() {
                 Some(status) if status.success() => break,
                 Some(status) if status.code() == Some(3) => *worker = start(&url, folder, number),
                 Some(status) => panic!("{status}: {:#?}", said(folder)),
                 None => {}
             }
-            if calm.elapsed() >= PATIENCE {
-                worker.kill().unwrap();
-                panic!(
-                    "workers do not end: {:?} {:#?}",
-                    fleet.standing(CAMPAIGN),
-                    said(folder)
-                );
-            }
+            assert!(
+                calm.elapsed() < PATIENCE,
+                "workers do not end: {:#?} {:?}",
+                said(folder),
+                fleet.standing(CAMPAIGN)
+            );
             std::thread::sleep(Duration::from_millis(100));
         }
     }
