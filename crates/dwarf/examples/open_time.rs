@@ -11,7 +11,9 @@ fn main() {
     let file = PathBuf::from(arguments.next().expect("a file"));
     let address = arguments.next().expect("an address");
     let address = u64::from_str_radix(address.trim_start_matches("0x"), 16).expect("hexadecimal");
-    let times: usize = arguments.next().map_or(20, |word| word.parse().expect("a number"));
+    let times: usize = arguments
+        .next()
+        .map_or(20, |word| word.parse().expect("a number"));
     let (mut open, mut first) = (Vec::new(), Vec::new());
     for _ in 0..times.max(1) {
         let start = Instant::now();
