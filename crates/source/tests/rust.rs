@@ -1,5 +1,7 @@
 //! Points, scopes and moves of Rust programs.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 
 use candor_source::{Error, Point, SkipReason, Unit, instrument, rust};
