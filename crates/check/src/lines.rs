@@ -120,6 +120,8 @@ impl Observer for Watch {
             last.clear();
             changed.clear();
         }
+        // before an unoptimised function's first instructions have run, parameters are not where they are said to be
+        let entering = stop.pc == *entry;
         for (leaf, seen) in site.leaves().iter().zip(stop.observations) {
             if leaf.shadowed || leaf.key.depth != 0 {
                 continue;
@@ -139,8 +141,11 @@ impl Observer for Watch {
             // in Rust, what may have been moved away proves nothing
             let initialised = !local || (changed.contains(&leaf.key) && leaf.owning.is_empty());
             let declared = !local || leaf.key.decl_line < line;
+            let early = entering && leaf.key.function.is_some();
             let now = match seen {
-                Observation::Value(value) if initialised && declared => Shown::One(value.clone()),
+                Observation::Value(value) if initialised && declared && !early => {
+                    Shown::One(value.clone())
+                }
                 _ => Shown::Several,
             };
             self.shown

@@ -173,6 +173,7 @@ fn shown(value: &Value) -> String {
         Value::Float { bits, size: 4 } => double(f32::from_bits(*bits as u32).into()),
         Value::Float { bits, .. } => double(f64::from_bits(*bits as u64)),
         Value::Pointer(pointer) => format!("{pointer:?}"),
+        Value::Variant(name) => name.to_string(),
     }
 }
 

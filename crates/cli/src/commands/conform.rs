@@ -390,10 +390,17 @@ impl<'a> Bench<'a> {
                 );
             }
         } else if found.is_empty() {
-            // Of groups only RUN lines can be chosen; what is named is run.
-            let named = chosen
+            // Of groups in IR only RUN lines can be chosen, what is named is run; a program meets every pass of a group
+            // that the library has.
+            let mut named: Vec<&String> = chosen
                 .iter()
-                .filter(|name| !GROUPS.iter().any(|(group, _)| group == name));
+                .filter(|name| !GROUPS.iter().any(|(group, _)| group == name))
+                .collect();
+            if let (false, Selection::Some(all)) = (is_ir, &selection) {
+                let more = all.iter().filter(|pass| self.known.contains(*pass));
+                let more: Vec<&String> = more.filter(|pass| !named.contains(pass)).collect();
+                named.extend(more);
+            }
             for pass in named {
                 found.push(plain(file, input.clone(), pass));
             }
