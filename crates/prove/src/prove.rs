@@ -269,6 +269,7 @@ impl<'a> Task<'a> {
             nodes: BTreeMap::new(),
             edges: BTreeMap::new(),
             stores: BTreeMap::new(),
+            settled: BTreeMap::new(),
             modulus: modulus(&self.code, self.function),
             deadline,
             interrupted,
@@ -723,6 +724,7 @@ pub(crate) fn check_all(
 ) -> Result<Option<Fail>, Fail> {
     let mut failure = None;
     product.stores.clear();
+    product.settled.clear();
     let starts: Vec<From> = std::iter::once(None)
         .chain(product.nodes.keys().map(|at| Some(*at)))
         .collect();

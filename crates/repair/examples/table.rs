@@ -32,10 +32,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Settings::default()
     };
     let prover = Prover::new(&sandbox, &scratch, settings);
-    let only = |forward, reversible, backward| Switches {
+    let only = |forward, reversible, backward, settled| Switches {
         forward,
         reversible,
         backward,
+        settled,
         strict: false,
     };
     let mut proofs = Vec::new();
@@ -91,10 +92,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         if ablation {
             for (word, switches) in [
-                ("heads", only(false, false, false)),
-                ("forward", only(true, false, false)),
-                ("reversible", only(true, true, false)),
-                ("backward", only(true, true, true)),
+                ("heads", only(false, false, false, false)),
+                ("forward", only(true, false, false, false)),
+                ("reversible", only(true, true, false, false)),
+                ("backward", only(true, true, true, false)),
+                ("edges", only(true, true, true, true)),
             ] {
                 let planned = plan(&image, &module, proof, &described, relocatable, switches)?;
                 let counts = planned.counts;
