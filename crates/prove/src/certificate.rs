@@ -204,7 +204,7 @@ impl Prover<'_> {
                 "the machine code would loop without a step of the source".to_owned(),
             )))
         } else {
-            check_all(&mut product, &mut dropped)
+            check_all(&mut product, &mut dropped, false)
         };
         verdict.outcome = match (checked, dropped.first()) {
             // nothing of what the file says is passed on unchecked
