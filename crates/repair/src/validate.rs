@@ -23,7 +23,7 @@ use crate::Error;
 use crate::variables::variables_at;
 
 /// Instructions walked through in one function, at most.
-const MOST_STEPS: u64 = 1_000_000;
+const MOST_STEPS: u64 = 300_000;
 /// Times that one instruction is looked at, at most: the last instructions of a loop's last iteration count as much as the first ones.
 const MOST_LOOKS: u32 = 1_000;
 /// Wrong values that are told, at most.
