@@ -22,6 +22,8 @@ pub(crate) struct Number {
     pub value: i64,
     /// How precise it is.
     pub precision: Precision,
+    /// The value that the next loop head will have, before any loop: an expression from there says the same.
+    pub ahead: bool,
 }
 
 impl Number {
@@ -59,6 +61,7 @@ pub(crate) fn numbers(code: &Code, function: &Function, proof: &Proof) -> Number
         let most = edges.iter().map(|edge| iterations(edge)).max();
         let Some(most) = most else { continue };
         let done = !storing.contains(at);
+        let ahead = from.iter().all(Option::is_none);
         let within = if most <= 1 {
             Precision::Exact
         } else {
@@ -69,7 +72,11 @@ pub(crate) fn numbers(code: &Code, function: &Function, proof: &Proof) -> Number
         let mut here: BTreeMap<Variable, Number> = BTreeMap::new();
         let mut put = |known: BTreeMap<Variable, i64>, precision: Precision| {
             for (variable, value) in known {
-                here.entry(variable).or_insert(Number { value, precision });
+                here.entry(variable).or_insert(Number {
+                    value,
+                    precision,
+                    ahead,
+                });
             }
         };
         if done {

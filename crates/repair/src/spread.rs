@@ -156,8 +156,9 @@ pub(crate) fn spread(
                 if switches.strict && number.precision != Precision::Exact {
                     continue;
                 }
-                match slot.get(&variable) {
+                match slot.get_mut(&variable) {
                     Some((_, precision)) if *precision <= number.precision => {}
+                    Some((_, precision)) if number.ahead => *precision = number.precision,
                     _ => {
                         slot.insert(variable, (number.expression(), number.precision));
                     }
