@@ -393,7 +393,7 @@ impl Judge<'_> {
                     Observation::Value(Value::Pointer(_) | Value::Float { .. }) => continue,
                     _ => None,
                 };
-                let variable = (leaf.key.variable.to_string(), leaf.key.decl_line.0 as u32);
+                let variable = (leaf.key.variable.to_string(), leaf.key.decl_line.0);
                 let slot = match seen.iter_mut().find(|one| one.variable == variable) {
                     Some(slot) => slot,
                     None => {
