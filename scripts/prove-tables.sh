@@ -24,5 +24,9 @@ for compiler in gcc-12 clang-19; do
         esac
     done
 done
-$run/mutants >"$out/mutants.txt"
+loops="s000 s111 s1111 s1112 s112 s113 s116 s121 s1221 s124 s127 s128 s131 s132 s1351 s1421 s173 s211 s212 s221 s241"
+for count in 25 source:10; do
+    # shellcheck disable=SC2086
+    $run/mutants tests/prove/tsvc.c "$out/gcc-12-tsvc-sse.o" $count 20261116 $loops >>"$out/mutants.txt"
+done
 $run/bench_prove >"$out/arrays.txt"
