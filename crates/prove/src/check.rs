@@ -10,17 +10,18 @@
 //! stack pointer and callee-saved registers are restored. Machine edges that no trace showed must be impossible. Every cycle
 //! of the product takes a source step, so if the source returns, the machine does.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::invariant::{Column, Hypothesis, Invariant, Moment, entry_register};
-use crate::ir::ValueId;
+use crate::ir::{Val, ValueId};
 use crate::memory::SymMemory;
 use crate::region::{MachineEnd, MachinePath, SourceEnd, check_trouble};
 use crate::term::{Bool, Bv, TRUE};
 use crate::x86::{CALLEE_SAVED, NAMES, RAX, RSP};
 
 use crate::product::{
-    Checked, Dropped, Expanded, Fail, From, Product, Reached, quotient_name, shortened,
+    Checked, Dropped, Expanded, Fail, From, Product, Reached, Settled, quotient_name, shortened,
 };
 
 impl Product<'_> {
@@ -106,7 +107,41 @@ impl Product<'_> {
             MachineEnd::Head(at) => self.check_claims(at, &path, reached, dropped),
         }?;
         self.note_stores(from, &path, reached);
+        self.note_settled(from, expanded, reached);
         Ok(())
+    }
+
+    /// Which source values are numbers on this edge: those that are on all its paths.
+    fn note_settled(&mut self, from: From, expanded: &Expanded, reached: &Reached) {
+        let numbers = |env: &crate::ir::Env<crate::term::Terms>| -> BTreeMap<ValueId, u64> {
+            env.iter()
+                .enumerate()
+                .filter_map(|(index, value)| match value {
+                    Some(Val::Int(value)) => {
+                        Some((ValueId(index as u32), self.t.as_constant(*value)?))
+                    }
+                    _ => None,
+                })
+                .collect()
+        };
+        let now = Settled {
+            start: numbers(&expanded.start.env),
+            end: numbers(&reached.env),
+        };
+        match self.settled.entry((from, expanded.path.end)) {
+            Entry::Vacant(slot) => {
+                slot.insert(now);
+            }
+            Entry::Occupied(mut slot) => {
+                let known = slot.get_mut();
+                known
+                    .start
+                    .retain(|id, number| now.start.get(id) == Some(number));
+                known
+                    .end
+                    .retain(|id, number| now.end.get(id) == Some(number));
+            }
+        }
     }
 
     /// Which source steps the machine's stores realise: those that store the same cells.

@@ -499,7 +499,10 @@ impl Image {
             && let Some(entry) = relocation(offsets.immediate_offset())
         {
             if raw.is_jmp_near() || raw.is_jcc_near() {
-                return Err(format!("`{}` leaves the function", listing(&raw)));
+                return Err(format!(
+                    "`{}` leaves the function: the compiler split a part off (as .cold or .part), or it is a tail call",
+                    listing(&raw)
+                ));
             }
             if !ABSOLUTE.contains(&entry.kind) {
                 return refuse(entry.kind);

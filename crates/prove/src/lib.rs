@@ -43,7 +43,7 @@ pub mod x86;
 pub use certificate::{Certificate, Entry};
 pub use error::Error;
 pub use invariant::{Column, Definition, Hypothesis, Invariant, Node};
-pub use product::{Edge, Realised};
+pub use product::{Edge, Realised, Settled};
 pub use prove::{Prover, Settings, source_ir};
 pub use region::MachineEnd;
 pub use solver::SolverSettings;

@@ -85,6 +85,15 @@ impl Default for Realised {
     }
 }
 
+/// Source values that are numbers whenever an edge is taken: found by checking.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Settled {
+    /// At its start.
+    pub start: BTreeMap<ValueId, u64>,
+    /// At its end, the phis of the loop head done, or at the return.
+    pub end: BTreeMap<ValueId, u64>,
+}
+
 /// The product program with its claims.
 pub struct Product<'a> {
     /// Terms, with the solver.
@@ -105,6 +114,8 @@ pub struct Product<'a> {
     pub edges: BTreeMap<(From, MachineEnd), Edge>,
     /// What the machine's stores realise, by start and address; filled by checking.
     pub stores: BTreeMap<(From, u64), Realised>,
+    /// What is a number on each edge; filled by checking.
+    pub settled: BTreeMap<(From, MachineEnd), Settled>,
     /// Split integer parameters by their residue modulo this power of two, where an edge needs it.
     pub modulus: Option<u64>,
     /// When to stop.

@@ -236,6 +236,7 @@ impl<'a> Task<'a> {
         interrupted: &'b dyn Fn() -> bool,
     ) -> Product<'b> {
         let mut t = terms;
+        t.deadline = Some(deadline);
         let bases = (0..self.image.units.len())
             .map(|unit| t.var(&format!("unit {unit}"), 64))
             .collect();
@@ -269,6 +270,7 @@ impl<'a> Task<'a> {
             nodes: BTreeMap::new(),
             edges: BTreeMap::new(),
             stores: BTreeMap::new(),
+            settled: BTreeMap::new(),
             modulus: modulus(&self.code, self.function),
             deadline,
             interrupted,
@@ -704,35 +706,41 @@ fn attempt(product: &mut Product<'_>) -> Result<usize, Fail> {
     propose(product);
     for round in 1..=MOST_ROUNDS {
         let mut dropped = Vec::new();
-        let failure = check_all(product, &mut dropped)?;
+        let failure = check_all(product, &mut dropped, true)?;
         if dropped.is_empty() {
             return match failure {
                 Some(fail) => Err(fail),
                 None => Ok(round),
             };
         }
-        drop_claims(product, dropped);
     }
     Err(Fail::Unproved("the claims did not settle".to_owned()))
 }
 
-/// Checks the edges of every start; the first failure, and everything that does not hold.
+/// Checks the edges of every start; the first failure, and everything that does not hold. With `weaken`, that is dropped at once, so that
+/// no edge is checked from claims which an earlier one has refuted; such a round proves nothing.
 pub(crate) fn check_all(
     product: &mut Product<'_>,
     dropped: &mut Vec<Dropped>,
+    weaken: bool,
 ) -> Result<Option<Fail>, Fail> {
     let mut failure = None;
     product.stores.clear();
+    product.settled.clear();
     let starts: Vec<From> = std::iter::once(None)
         .chain(product.nodes.keys().map(|at| Some(*at)))
         .collect();
     for from in starts {
+        let before = dropped.len();
         match product.check_from(from, dropped) {
             Ok(()) => {}
             Err(fail @ (Fail::Time | Fail::Interrupted)) => return Err(failure.unwrap_or(fail)),
             Err(fail) => {
                 failure.get_or_insert(fail);
             }
+        }
+        if weaken {
+            drop_claims(product, dropped[before..].to_vec());
         }
     }
     Ok(failure)

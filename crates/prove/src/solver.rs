@@ -35,6 +35,8 @@ pub struct Statistics {
     pub time: Duration,
     /// The longest wait.
     pub slowest: Duration,
+    /// Questions that a guessed state answered, so that no solver was asked.
+    pub refuted: u64,
     /// Questions without an answer.
     pub unknown: u64,
     /// Why the last of them had none.

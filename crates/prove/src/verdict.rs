@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::invariant::{Definition, Hypothesis, Node};
 use crate::ir::Function;
-use crate::product::{Edge, From, Product, Realised};
+use crate::product::{Edge, From, Product, Realised, Settled};
 use crate::prove::Task;
 use crate::region::MachineEnd;
 use crate::trace::Difference;
@@ -102,6 +102,9 @@ pub struct ProofEdge {
     pub to: MachineEnd,
     /// Source steps and pins.
     pub edge: Edge,
+    /// Source values that are numbers on it.
+    #[serde(default)]
+    pub settled: Settled,
 }
 
 /// The claims of a node as a person would write them.
@@ -129,6 +132,11 @@ impl Proof {
                 from: *from,
                 to: *to,
                 edge: edge.clone(),
+                settled: product
+                    .settled
+                    .get(&(*from, *to))
+                    .cloned()
+                    .unwrap_or_default(),
             })
             .collect();
         let claims = nodes

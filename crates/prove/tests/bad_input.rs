@@ -49,6 +49,30 @@ fn what_cannot_be_proved_says_why() {
 }
 
 #[test]
+fn a_function_that_was_split_says_so() {
+    let bench = Bench::new();
+    // gcc moves what is never expected to `f.cold`
+    let source = "int a[100]; void stop(void) __attribute__((noreturn, cold));\n\
+                  int f(int n) { if (n > 99) { a[0] = n; stop(); } return a[n & 63]; }";
+    let why = reason(&bench, source, source, &["-O2"]);
+    assert!(why.contains(".cold"), "{why}");
+}
+
+#[test]
+fn a_stripped_program_is_known_as_such() {
+    let bench = Bench::new();
+    let source = bench.source("sum.c", &format!("{SUM}int main(void) {{ return f(); }}\n"));
+    let plain = bench.build("gcc-12", &["-O2"], &source, "plain");
+    assert!(!Image::load(&plain).unwrap().is_stripped());
+    let stripped = bench.build("gcc-12", &["-O2", "-s"], &source, "stripped");
+    let image = Image::load(&stripped).unwrap();
+    assert!(image.is_stripped());
+    let module = bench.ir(&source, &[]);
+    let prover = Prover::new(&bench.sandbox, &bench.scratch, Settings::default());
+    assert!(!prover.prove(&image, &module, "f").unwrap().is_proved());
+}
+
+#[test]
 fn files_that_are_no_programs_are_refused() {
     let bench = Bench::new();
     let text = bench.source("text.o", "not an object\n");
@@ -60,6 +84,15 @@ fn files_that_are_no_programs_are_refused() {
     let source = bench.source("sum.c", SUM);
     let small = bench.build("gcc-12", &["-c", "-m32"], &source, "small.o");
     assert!(matches!(Image::load(&small), Err(Error::NotAnImage { .. })));
+    // the same file as one for another processor (EM_AARCH64)
+    let object = bench.build("gcc-12", &["-c"], &source, "object.o");
+    let mut foreign = std::fs::read(&object).unwrap();
+    foreign[18] = 183;
+    std::fs::write(&object, &foreign).unwrap();
+    assert!(matches!(
+        Image::load(&object),
+        Err(Error::NotAnImage { .. })
+    ));
     let wrong = bench.source("wrong.c", "int f(void) { return }");
     let refused = source_ir(&bench.sandbox, &bench.scratch, &wrong, &[]);
     assert!(matches!(refused, Err(Error::Source { .. })));
@@ -112,22 +145,38 @@ fn a_solver_that_is_none_is_told() {
         let prover = Prover::new(&bench.sandbox, &bench.scratch, settings);
         assert!(prover.prove(&image, &module, "f").is_err(), "{command}");
     }
+    // a run-time distance, which takes more than intervals
+    let shifted = bench.source(
+        "shifted.c",
+        "int a[1000]; void f(int m) { for (int i = 0; i < m; i++) a[i + m] = a[i] + 1; }\n",
+    );
+    let module = bench.ir(&shifted, &[]);
+    let image = bench.object("gcc-12", &["-O3"], &shifted, "shifted.o");
     // one that answers the first question and then nothing sensible
     let odd = bench.source("odd", "#!/bin/sh\nread x\necho sat\nwhile read x; do case $x in *check-sat*) echo unknown;; esac; done\n");
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(&odd, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let settings = Settings {
-        solver: SolverSettings {
-            command: odd,
-            ..SolverSettings::default()
-        },
-        ..Settings::default()
-    };
-    let prover = Prover::new(&bench.sandbox, &bench.scratch, settings);
-    let verdict = prover.prove(&image, &module, "f").unwrap();
-    assert!(
-        matches!(&verdict.outcome, Outcome::Undecided(why) if why.contains("unanswered")),
-        "{:?}",
-        verdict.outcome
+    // and one that hangs after the first
+    let hanging = bench.source(
+        "hanging",
+        "#!/bin/sh\nread x\necho sat\nwhile :; do sleep 1; done\n",
     );
+    std::fs::set_permissions(&hanging, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for command in [odd, hanging] {
+        let settings = Settings {
+            solver: SolverSettings {
+                command,
+                timeout: std::time::Duration::from_millis(300),
+            },
+            time: std::time::Duration::from_secs(8),
+            ..Settings::default()
+        };
+        let prover = Prover::new(&bench.sandbox, &bench.scratch, settings);
+        let verdict = prover.prove(&image, &module, "f").unwrap();
+        assert!(
+            matches!(&verdict.outcome, Outcome::Undecided(why) if why.contains("unanswered")),
+            "{:?}",
+            verdict.outcome
+        );
+    }
 }

@@ -266,3 +266,109 @@ fn simplified_terms_have_the_values_of_the_expressions_they_came_from() {
         assert!(generator.values.len() > 40, "seed {seed}");
     }
 }
+
+/// Conclusions that are drawn without a solver (intervals, multiples, linear facts) hold in every state that satisfies the hypotheses.
+#[test]
+fn what_is_concluded_without_a_solver_holds_in_every_state() {
+    let mut concluded = 0;
+    for seed in 0..1_500 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut terms = Terms::new();
+        let names = ["m", "i", "q"];
+        let variables: Vec<Bv> = names.iter().map(|name| terms.var(name, 32)).collect();
+        let mut assumed: Vec<Bool> = Vec::new();
+        for value in &variables {
+            // small, so that sums do not wrap and every state can be tried
+            let low = terms.integer(random.i64(-2..4), 32);
+            let high = terms.integer(random.i64(4..20), 32);
+            let (below, above) = (terms.slt(*value, low), terms.slt(high, *value));
+            assumed.extend([terms.not(below), terms.not(above)]);
+        }
+        for _ in 0..random.usize(0..4) {
+            let condition = random_condition(&mut random, &mut terms, &variables);
+            assumed.push(condition);
+        }
+        for condition in &assumed {
+            terms.assume(*condition);
+        }
+        for _ in 0..6 {
+            let goal = random_condition(&mut random, &mut terms, &variables);
+            if !terms.valid(goal) {
+                continue;
+            }
+            concluded += 1;
+            for state in 0..22u64.pow(3) {
+                let number = |place: u32| (state / 22u64.pow(place) % 22).wrapping_sub(2);
+                let variable = |name: &str, w: u8| {
+                    let place = names.iter().position(|known| *known == name).unwrap();
+                    number(place as u32) & mask(w)
+                };
+                let model = Model {
+                    variable: &variable,
+                    cell: &cell,
+                };
+                let possible = assumed.iter().all(|one| terms.holds(*one, &model));
+                assert!(
+                    !possible || terms.holds(goal, &model),
+                    "seed {seed}: {} does not follow, state {state}",
+                    terms.show_condition(goal)
+                );
+            }
+        }
+    }
+    assert!(concluded > 500, "only {concluded} conclusions");
+}
+
+/// A comparison of sums of variables, their low bits and their halves.
+fn random_condition(random: &mut fastrand::Rng, terms: &mut Terms, variables: &[Bv]) -> Bool {
+    let width = if random.bool() { 32 } else { 64 };
+    let mut parts: Vec<(u64, Bv)> = Vec::new();
+    for value in variables {
+        if random.u8(0..3) == 0 {
+            continue;
+        }
+        let mut part = match random.u8(0..6) {
+            0 => {
+                let low = terms.constant([1, 2, 3, 7][random.usize(0..4)], 32);
+                terms.and(*value, low)
+            }
+            1 => {
+                let by = terms.constant(random.u64(1..3), 32);
+                terms.lshr(*value, by)
+            }
+            _ => *value,
+        };
+        if width == 64 {
+            part = terms.sext(part, 64);
+        }
+        let factor = [1i64, -1, 2, 4, -4, 3][random.usize(0..6)];
+        parts.push((factor as u64 & mask(width), part));
+    }
+    let constant = terms.integer(random.i64(-9..9), width);
+    parts.push((1, constant));
+    let sum = terms.linear(&parts, width);
+    let zero = terms.constant(0, width);
+    let condition = match random.u8(0..5) {
+        0 => terms.eq(sum, zero),
+        1 => {
+            let low = terms.constant([1, 3, 7][random.usize(0..3)], width);
+            let rest = terms.and(sum, low);
+            terms.eq(rest, zero)
+        }
+        2 => {
+            let limit = terms.constant(random.u64(0..8), width);
+            terms.ult(limit, sum)
+        }
+        3 => {
+            let other = variables[random.usize(0..variables.len())];
+            let other = terms.sext(other, width);
+            terms.slt(sum, other)
+        }
+        _ => terms.slt(sum, zero),
+    };
+    if random.bool() {
+        terms.not(condition)
+    } else {
+        condition
+    }
+}

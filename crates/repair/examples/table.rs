@@ -1,6 +1,9 @@
 //! Repairs every function of a source that is proved in a file, and prints the paper's figures as a table.
 //!
 //! `cargo run --release -p candor-repair --example table -- SOURCE FILE [OUTPUT] [--ablation] [--debuggers] [FUNCTION...]`
+#[path = "../../prove/examples/processor/mod.rs"]
+mod processor;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -28,17 +31,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let before = std::fs::read(file)?;
     let mut rewriter = Rewriter::new(before.clone())?;
     let settings = Settings {
-        time: std::time::Duration::from_secs(120),
+        time: std::time::Duration::from_secs(60),
         ..Settings::default()
     };
     let prover = Prover::new(&sandbox, &scratch, settings);
-    let only = |forward, reversible, backward| Switches {
+    let only = |forward, reversible, backward, settled| Switches {
         forward,
         reversible,
         backward,
+        settled,
         strict: false,
     };
     let mut proofs = Vec::new();
+    let watch = processor::Watch::start();
     println!("function T U V O M I M% I% removed exact lanes within none seconds");
     for name in image.functions() {
         if !module.functions.iter().any(|(known, _)| known == name)
@@ -46,9 +51,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         {
             continue;
         }
+        let begun = watch.totals().0;
         let verdict = prover.prove(&image, &module, name)?;
+        let (ended, memory) = watch.totals();
+        let word = match &verdict.outcome {
+            Outcome::Proved(_) => "proved".to_owned(),
+            Outcome::Different(difference) => format!("DIFFERENT {}", difference.what),
+            Outcome::Undecided(reason) => format!("undecided {reason}"),
+        };
+        println!(
+            "  proof {name} {:.2} s {:.2} s cpu {} queries {memory} MB {word}",
+            verdict.seconds,
+            ended - begun,
+            verdict.queries
+        );
         let Outcome::Proved(proof) = &verdict.outcome else {
-            println!("{name} undecided");
             continue;
         };
         let started = Instant::now();
@@ -91,10 +108,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         if ablation {
             for (word, switches) in [
-                ("heads", only(false, false, false)),
-                ("forward", only(true, false, false)),
-                ("reversible", only(true, true, false)),
-                ("backward", only(true, true, true)),
+                ("heads", only(false, false, false, false)),
+                ("forward", only(true, false, false, false)),
+                ("reversible", only(true, true, false, false)),
+                ("backward", only(true, true, true, false)),
+                ("edges", only(true, true, true, true)),
             ] {
                 let planned = plan(&image, &module, proof, &described, relocatable, switches)?;
                 let counts = planned.counts;

@@ -9,7 +9,7 @@
 //! 2. `relations`: the proof's equations at that head, solved for source variables (paper 001 §IV-A, reduced row echelon form
 //!    with source variables first).
 //! 3. `spread`: from loop heads to the instructions around them, forward through reversible instructions, then backward
-//!    (paper 001 §IV-B).
+//!    (paper 001 §IV-B); `settled`: numbers before the first iteration and behind the last.
 //! 4. `plan`: what is said now against what the proof says; the paper's counts, and how precise each value is.
 //! 5. `accept`: the file with the new lists, and whether it may be written.
 //! 6. `validate`: what a debugger shows at each instruction, before and after, against the source program.
@@ -22,6 +22,7 @@ mod error;
 mod expression;
 mod plan;
 mod relations;
+mod settled;
 mod spread;
 mod validate;
 mod variables;

@@ -17,6 +17,7 @@ use iced_x86::{
 
 use crate::expression::Expression;
 use crate::relations::solve;
+use crate::settled::numbers;
 use crate::variables::{Variable, stride, variables_at};
 
 /// Which of the paper's steps are taken (its ablation, §V-B).
@@ -28,6 +29,8 @@ pub struct Switches {
     pub reversible: bool,
     /// Spread backward.
     pub backward: bool,
+    /// Numbers that the proof's edges give, before the first iteration of a loop and behind the last (not in the paper).
+    pub settled: bool,
     /// Only exact values.
     pub strict: bool,
 }
@@ -38,6 +41,7 @@ impl Default for Switches {
             forward: true,
             reversible: true,
             backward: true,
+            settled: true,
             strict: false,
         }
     }
@@ -142,6 +146,23 @@ pub(crate) fn spread(
                     continue;
                 }
                 slot.entry(variable).or_insert((expression, precision));
+            }
+        }
+    }
+    if switches.settled {
+        for (at, numbers) in numbers(code, function, proof) {
+            let slot = known.entry(at).or_default();
+            for (variable, number) in numbers {
+                if switches.strict && number.precision != Precision::Exact {
+                    continue;
+                }
+                match slot.get_mut(&variable) {
+                    Some((_, precision)) if *precision <= number.precision => {}
+                    Some((_, precision)) if number.ahead => *precision = number.precision,
+                    _ => {
+                        slot.insert(variable, (number.expression(), number.precision));
+                    }
+                }
             }
         }
     }

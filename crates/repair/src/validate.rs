@@ -23,7 +23,9 @@ use crate::Error;
 use crate::variables::variables_at;
 
 /// Instructions walked through in one function, at most.
-const MOST_STEPS: u64 = 20_000;
+const MOST_STEPS: u64 = 300_000;
+/// Times that one instruction is looked at, at most: the last instructions of a loop's last iteration count as much as the first ones.
+const MOST_LOOKS: u32 = 1_000;
 /// Wrong values that are told, at most.
 const MOST_TOLD: usize = 5;
 /// DWARF's numbers of the registers that hold arguments.
@@ -262,6 +264,7 @@ impl Programs {
             from: None,
             position: None,
             pending: Vec::new(),
+            looks: HashMap::new(),
             done: Validated {
                 steps: 0,
                 before: Tally::default(),
@@ -319,6 +322,7 @@ struct Judge<'a> {
     /// The source visit that belongs to it.
     position: Option<usize>,
     pending: Vec<Seen>,
+    looks: HashMap<u64, u32>,
     done: Validated,
 }
 
@@ -342,7 +346,11 @@ impl Judge<'_> {
             return Continue::No;
         }
         self.done.steps += 1;
-        self.look(at, step);
+        let looks = self.looks.entry(at).or_default();
+        *looks += 1;
+        if *looks <= MOST_LOOKS {
+            self.look(at, step);
+        }
         Continue::Yes
     }
 
@@ -385,7 +393,7 @@ impl Judge<'_> {
                     Observation::Value(Value::Pointer(_) | Value::Float { .. }) => continue,
                     _ => None,
                 };
-                let variable = (leaf.key.variable.to_string(), leaf.key.decl_line.0 as u32);
+                let variable = (leaf.key.variable.to_string(), leaf.key.decl_line.0);
                 let slot = match seen.iter_mut().find(|one| one.variable == variable) {
                     Some(slot) => slot,
                     None => {

@@ -13,6 +13,23 @@ type Known = BTreeMap<Variable, Operand>;
 
 /// What every variable is at the start of a block, its phis done.
 pub(crate) fn variables_at(function: &Function, block: BlockId) -> Known {
+    known(function, block, false)
+}
+
+/// What every variable is at the return; nothing if there are several.
+pub(crate) fn variables_at_return(function: &Function) -> Known {
+    let mut returns = function
+        .blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, block)| matches!(block.terminator, Terminator::Return(_)));
+    match (returns.next(), returns.next()) {
+        (Some((index, _)), None) => known(function, BlockId(index as u32), true),
+        _ => Known::new(),
+    }
+}
+
+fn known(function: &Function, block: BlockId, whole: bool) -> Known {
     let count = function.blocks.len();
     let mut before: Vec<Option<Known>> = vec![None; count];
     before[0] = Some(Known::new());
@@ -42,7 +59,7 @@ pub(crate) fn variables_at(function: &Function, block: BlockId) -> Known {
     }
     let mut known = before[block.0 as usize].take().unwrap_or_default();
     for record in &function.block(block).variables {
-        if record.after == 0 {
+        if record.after == 0 || whole {
             set(&mut known, record);
         }
     }

@@ -103,6 +103,8 @@ enum Step {
     Reversibility,
     /// Spreading backward
     Backward,
+    /// Numbers before the first iteration of a loop and behind the last
+    Edges,
 }
 
 /// What a function came to.
@@ -187,6 +189,7 @@ fn repair(
         forward: !args.without.contains(&Step::Forward),
         reversible: !args.without.contains(&Step::Reversibility),
         backward: !args.without.contains(&Step::Backward),
+        settled: !args.without.contains(&Step::Edges),
         strict: args.strict,
     };
     let certificate = args

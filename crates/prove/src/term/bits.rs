@@ -111,23 +111,35 @@ impl Terms {
                 return a;
             }
         }
-        let mut y = y;
+        // bits that are zero anyway may be kept or cleared, as it suits
+        let (mut kept, mut cut) = (y, y);
         let (low, high) = self.range(a);
         if low >= 0 && high < 1i128 << (width - 1) {
             let used = 128 - (high.max(1) as u128).leading_zeros();
             if used < 64 {
-                y |= ones & !((1u64 << used) - 1); // bits that are zero anyway
+                kept |= ones & !((1u64 << used) - 1);
+                cut &= (1u64 << used) - 1;
             }
-            if y == ones {
+            if kept == ones {
                 return a;
             }
         }
-        let cleared = !y & ones;
-        if cleared & (cleared + 1) == 0 && y != 0 {
+        let cleared = !kept & ones;
+        if cleared & (cleared + 1) == 0 && kept != 0 {
             let low_bits = self.and_constant(a, cleared);
             return self.sub(a, low_bits);
         }
-        let y = self.constant(y, width);
+        // the same bits of a wider value have one form
+        if let Some(Kind::Extract(wide, 0)) = self.single_kind(a).cloned()
+            && cut < 1 << (width - 1)
+        {
+            let wide = self.and_constant(wide, cut);
+            return match self.as_constant(wide) {
+                Some(constant) => self.constant(constant, width),
+                None => self.make(Kind::Extract(wide, 0), width),
+            };
+        }
+        let y = self.constant(cut, width);
         self.make(Kind::And(a, y), width)
     }
 

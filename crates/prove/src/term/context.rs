@@ -20,6 +20,8 @@ pub struct Context {
     linear: Vec<(Bv, i128, i128)>,
     /// Sign extensions to 64 bits that the source's absence of undefined behaviour justifies.
     wide: FxHashMap<Bv, Bv>,
+    /// Atoms that are multiples of a power of two: its exponent.
+    multiples: FxHashMap<Atom, u32>,
     /// Addresses known to lie in an object (an index of the caller's), because the source accesses them there.
     objects: FxHashMap<Bv, u32>,
     intervals: FxHashMap<Bv, (i128, i128)>,
@@ -97,6 +99,59 @@ impl Terms {
         self.context.hypotheses.push(condition);
         self.context.forget_caches();
         self.refine(condition);
+        self.refine_differences();
+    }
+
+    /// `x ≠ end of x's interval` makes the interval smaller; one may open the way for another.
+    fn refine_differences(&mut self) {
+        for _ in 0..4 {
+            let mut changed = false;
+            for hypothesis in self.context.hypotheses.clone() {
+                let Formula::Not(inner) = *self.formula_of(hypothesis) else {
+                    continue;
+                };
+                let Formula::Zero(value) = *self.formula_of(inner) else {
+                    continue;
+                };
+                let Some((atom, factor, constant)) = self.scaled_atom(value) else {
+                    continue;
+                };
+                if factor.abs() != 1 || !self.fits(value) {
+                    continue;
+                }
+                let excluded = -constant * factor;
+                let (low, high) = self.atom_range(atom);
+                if low == excluded && low < high {
+                    self.narrow(atom, low + 1, high);
+                } else if high == excluded && low < high {
+                    self.narrow(atom, low, high - 1);
+                } else {
+                    continue;
+                }
+                self.context.forget_caches();
+                changed = true;
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// `factor · atom + constant`, if that is all.
+    fn scaled_atom(&self, value: Bv) -> Option<(Atom, i128, i128)> {
+        let width = self.width(value);
+        let number = |factor: u64| i128::from(signed(factor, width));
+        let (mono, factor, constant) = match self.terms_of(value) {
+            [(mono, factor)] => (mono, number(*factor), 0),
+            [(ONE, constant), (mono, factor)] | [(mono, factor), (ONE, constant)] => {
+                (mono, number(*factor), number(*constant))
+            }
+            _ => return None,
+        };
+        match self.factors(*mono) {
+            [atom] if !self.is_indicator(*atom) => Some((*atom, factor, constant)),
+            _ => None,
+        }
     }
 
     /// States the interval of a term that is one atom.
@@ -120,6 +175,14 @@ impl Terms {
         {
             self.narrow(inner, low, high);
         }
+        if let Kind::Lshr(of, by) = self.kind(atom).clone()
+            && let (Some(of), Some(by)) = (self.single(of), self.as_constant(by))
+            && by < 32
+            && !self.is_indicator(of)
+            && self.atom_range(of).0 >= 0
+        {
+            self.narrow(of, low << by, (high << by) + (1 << by) - 1);
+        }
     }
 
     /// A comparison with a constant tightens intervals or becomes a linear fact.
@@ -128,6 +191,15 @@ impl Terms {
             Formula::Not(inner) => (false, *inner),
             _ => (true, condition),
         };
+        if let Formula::Zero(value) = *self.formula_of(inner)
+            && positive
+            && let Some((of, bits)) = self.low_bits(value)
+            && let Some(atom) = self.single(of)
+            && !self.is_indicator(atom)
+        {
+            let known = self.context.multiples.entry(atom).or_default();
+            *known = bits.max(*known);
+        }
         let (value, low, high) = match self.formula_of(inner).clone() {
             Formula::Slt(a, b) => {
                 let Some(constant) = self.as_integer(a) else {
@@ -155,6 +227,77 @@ impl Terms {
         }
     }
 
+    /// For `x & (2^k - 1)`, also extended or cut: x and k.
+    pub(super) fn low_bits(&self, value: Bv) -> Option<(Bv, u32)> {
+        self.low_bits_of(self.single(value)?)
+    }
+
+    pub(super) fn low_bits_of(&self, atom: Atom) -> Option<(Bv, u32)> {
+        match self.kind(atom) {
+            Kind::And(of, mask) => {
+                let mask = self.as_constant(*mask)?;
+                (mask & mask.wrapping_add(1) == 0).then_some((*of, mask.count_ones()))
+            }
+            // no bit is lost where the sign is not one of them
+            Kind::Extract(inner, 0) => {
+                let (of, bits) = self.low_bits(*inner)?;
+                (bits < u32::from(self.atoms[atom.0 as usize].width)).then_some((of, bits))
+            }
+            Kind::Sext(inner) | Kind::Zext(inner) => self.low_bits(*inner),
+            _ => None,
+        }
+    }
+
+    /// The power of two (its exponent) that every part of a sum but its constant is a multiple of.
+    pub(super) fn common_multiple(&self, value: Bv) -> u32 {
+        let of_atom = |mut atom: Atom| loop {
+            if let Some(known) = self.context.multiples.get(&atom) {
+                return *known;
+            }
+            match self.kind(atom) {
+                Kind::Sext(inner) | Kind::Zext(inner) => match self.single(*inner) {
+                    Some(inner) => atom = inner,
+                    None => return 0,
+                },
+                _ => return 0,
+            }
+        };
+        self.terms_of(value)
+            .iter()
+            .filter(|(mono, _)| *mono != ONE)
+            .map(|(mono, factor)| {
+                let atoms: u32 = self.factors(*mono).iter().map(|atom| of_atom(*atom)).sum();
+                factor.trailing_zeros().saturating_add(atoms)
+            })
+            .min()
+            .unwrap_or(0)
+            .min(40)
+    }
+
+    /// The constant part of a sum, as signed.
+    pub(super) fn constant_part(&self, value: Bv) -> i64 {
+        let width = self.width(value);
+        self.terms_of(value)
+            .iter()
+            .find(|(mono, _)| *mono == ONE)
+            .map_or(0, |(_, factor)| signed(*factor, width))
+    }
+
+    /// The interval without the ends that the sum cannot be, because its parts are multiples of a number.
+    fn rounded(&self, value: Bv, (low, high): (i128, i128)) -> (i128, i128) {
+        let step = 1i128 << self.common_multiple(value);
+        if step == 1 {
+            return (low, high);
+        }
+        let rest = i128::from(self.constant_part(value));
+        let up = |end: i128| rest - (rest - end).div_euclid(step) * step;
+        let down = |end: i128| rest + (end - rest).div_euclid(step) * step;
+        (
+            if low > -HUGE { up(low) } else { low },
+            if high < HUGE { down(high) } else { high },
+        )
+    }
+
     /// The source computed `narrow` from operands without signed wrap: its sign extension is `wide`.
     pub fn note_wide(&mut self, narrow: Bv, wide: Bv) {
         if self.as_constant(narrow).is_none()
@@ -166,7 +309,7 @@ impl Terms {
         }
     }
 
-    fn atom_range(&mut self, atom: Atom) -> (i128, i128) {
+    pub(super) fn atom_range(&mut self, atom: Atom) -> (i128, i128) {
         let data = self.atoms[atom.0 as usize].clone();
         let width = data.width;
         let full = || {
@@ -334,7 +477,7 @@ impl Terms {
     pub(super) fn best_range(&mut self, value: Bv, depth: u32) -> (i128, i128) {
         let (mut low, mut high) = self.range(value);
         if depth == 0 || self.width(value) != 64 || self.size(value) > 6 {
-            return (low, high);
+            return self.rounded(value, (low, high));
         }
         let facts = self.context.linear.clone();
         for (fact, least, most) in facts {
@@ -365,6 +508,7 @@ impl Terms {
                     continue;
                 }
                 let (rest_low, rest_high) = self.best_range(rest, depth - 1);
+                let (least, most) = self.rounded(fact, (least, most));
                 let factor = i128::from(factor);
                 let (a, b) = if factor > 0 {
                     (least, most)
@@ -380,6 +524,6 @@ impl Terms {
                 }
             }
         }
-        (low, high)
+        self.rounded(value, (low, high))
     }
 }

@@ -75,7 +75,19 @@ impl Terms {
         };
         match self.formula_of(inner).clone() {
             Formula::Slt(a, b) => {
-                let Some(limit) = self.as_integer(a) else {
+                let (Some(a), Some(b)) = (self.lifted(a), self.lifted(b)) else {
+                    return false;
+                };
+                let difference = self.sub(b, a);
+                if !self.fits(difference) {
+                    return false;
+                }
+                let (low, high) = self.best_range(difference, 2);
+                if positive { low > 0 } else { high <= 0 }
+            }
+            Formula::Ult(a, b) => {
+                // an unsigned comparison of a number with a sum that does not wrap as signed
+                let Some(limit) = self.as_integer(a).filter(|limit| *limit >= 0) else {
                     return false;
                 };
                 if !self.fits(b) {
@@ -83,8 +95,13 @@ impl Terms {
                 }
                 let (low, high) = self.best_range(b, 2);
                 let limit = i128::from(limit);
-                if positive { low > limit } else { high <= limit }
+                if positive {
+                    low > limit || high < 0
+                } else {
+                    low >= 0 && high <= limit
+                }
             }
+            Formula::Zero(value) if positive && self.aligned(value) => true,
             Formula::Zero(value) => {
                 if !self.fits(value) {
                     return false;
@@ -108,16 +125,87 @@ impl Terms {
         }
     }
 
+    /// `x & (2^k - 1)` of a sum whose parts are multiples of 2^k.
+    fn aligned(&self, value: Bv) -> bool {
+        let Some((of, bits)) = self.low_bits(value) else {
+            return false;
+        };
+        self.common_multiple(of) >= bits && self.constant_part(of) & ((1 << bits.min(62)) - 1) == 0
+    }
+
+    /// The value over the integers in 64 bits, where the hypotheses exclude that it wraps.
+    fn lifted(&mut self, value: Bv) -> Option<Bv> {
+        let width = self.width(value);
+        if self.fits(value) {
+            return Some(self.sext_cheaply(value, 64));
+        }
+        if width != 32 || self.size(value) > 6 {
+            return None;
+        }
+        let wide = self.widened(value)?;
+        if !self.fits(wide) {
+            return None;
+        }
+        let (low, high) = self.best_range(wide, 2);
+        (low >= i128::from(i32::MIN) && high <= i128::from(i32::MAX)).then_some(wide)
+    }
+
+    /// A contradiction among hypotheses that share no variable is one among those of a part that do.
+    fn ask_parts(&mut self) -> bool {
+        let mut parts: Vec<(rustc_hash::FxHashSet<Atom>, Vec<Bool>)> = Vec::new();
+        for hypothesis in self.context.hypotheses.clone() {
+            let mut leaves = rustc_hash::FxHashSet::default();
+            self.leaves_of(hypothesis, &mut leaves);
+            let mut all = vec![hypothesis];
+            let mut apart = Vec::new();
+            for (theirs, part) in parts {
+                if theirs.is_disjoint(&leaves) {
+                    apart.push((theirs, part));
+                } else {
+                    leaves.extend(theirs);
+                    all.extend(part);
+                }
+            }
+            parts = apart;
+            parts.push((leaves, all));
+        }
+        parts.into_iter().any(|(_, mut hypotheses)| {
+            hypotheses.sort_unstable();
+            self.ask_question(Question {
+                hypotheses,
+                goal: FALSE,
+            })
+        })
+    }
+
     fn ask(&mut self, goal: Bool) -> bool {
+        if goal == FALSE {
+            return self.ask_parts();
+        }
         let hypotheses = self.relevant(goal);
-        if goal != FALSE && hypotheses.is_empty() && self.is_atomic(goal) {
+        if hypotheses.is_empty() && self.is_atomic(goal) {
             // One comparison of free values without any hypothesis: the canonical form already
             // decided it if it could be decided.
             if !self.reads_memory_twice(goal) {
                 return false;
             }
         }
-        let question = Question { hypotheses, goal };
+        self.ask_question(Question { hypotheses, goal })
+    }
+
+    fn ask_question(&mut self, question: Question) -> bool {
+        if self.refuted(&question) {
+            self.statistics.refuted += 1;
+            return false;
+        }
+        if self
+            .deadline
+            .is_some_and(|end| std::time::Instant::now() > end)
+        {
+            self.statistics.unknown += 1;
+            self.statistics.last_unknown = Some("the time limit was reached".to_owned());
+            return false;
+        }
         let script = self.script(&question);
         let Some(mut solver) = self.solver.take() else {
             return false;
@@ -157,9 +245,6 @@ impl Terms {
     /// sound: fewer hypotheses prove less.
     fn relevant(&mut self, goal: Bool) -> Vec<Bool> {
         let all = self.context.hypotheses.clone();
-        if goal == FALSE {
-            return all;
-        }
         let mut known = rustc_hash::FxHashSet::default();
         self.leaves_of(goal, &mut known);
         let mut left: Vec<(Bool, rustc_hash::FxHashSet<Atom>)> = all
@@ -191,7 +276,7 @@ impl Terms {
     }
 
     /// Variables and memory cells below a boolean.
-    fn leaves_of(&self, condition: Bool, found: &mut rustc_hash::FxHashSet<Atom>) {
+    pub(super) fn leaves_of(&self, condition: Bool, found: &mut rustc_hash::FxHashSet<Atom>) {
         let mut values: Vec<Bv> = Vec::new();
         let mut conditions = vec![condition];
         let mut seen_values = rustc_hash::FxHashSet::default();

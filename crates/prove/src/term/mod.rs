@@ -13,7 +13,7 @@
 //! the unsimplified one wherever the facts of that context hold, and nowhere else is that claimed.
 //!
 //! Files: `width` (extension, truncation, concatenation), `bits` (bitwise operations and shifts), `logic`
-//! (booleans and comparisons), `context` (facts, intervals), `decide` (validity), `smt` (text for the
+//! (booleans and comparisons), `context` (facts, intervals), `decide` (validity), `refute` (guessed counterexamples), `smt` (text for the
 //! solver), `eval` (concrete values), `show` (text for people).
 
 mod bits;
@@ -22,6 +22,7 @@ mod decide;
 mod eval;
 mod logic;
 mod portable;
+mod refute;
 mod show;
 mod smt;
 mod width;
@@ -165,6 +166,8 @@ pub struct Terms {
     pub(crate) solver: Option<Box<dyn crate::solver::Decide>>,
     /// Questions asked and time used.
     pub statistics: crate::solver::Statistics,
+    /// No solver is asked after this.
+    pub deadline: Option<std::time::Instant>,
     /// What the machine program must satisfy to not trap, to be proved where it was met.
     pub obligations: Vec<Bool>,
     deciding: u32,
@@ -222,6 +225,7 @@ impl Terms {
             trouble: None,
             solver: None,
             statistics: Default::default(),
+            deadline: None,
             obligations: Vec::new(),
             deciding: 0,
             held: 0,
@@ -478,14 +482,14 @@ impl Terms {
         self.linear(&[(1, rest), (factor, high)], width)
     }
 
-    /// The operand and amount of a logical right shift by a constant, also below a zero extension.
+    /// The operand and amount of a logical right shift by a constant, also below an extension (what is shifted is not negative).
     fn shifted_right(&self, atom: Atom) -> Option<(Bv, u32)> {
         match self.kind(atom) {
             Kind::Lshr(of, by) => match self.as_constant(*by) {
                 Some(by) if by > 0 && by < 64 => Some((*of, by as u32)),
                 _ => None,
             },
-            Kind::Zext(inner) => self.shifted_right(self.single(*inner)?),
+            Kind::Zext(inner) | Kind::Sext(inner) => self.shifted_right(self.single(*inner)?),
             _ => None,
         }
     }

@@ -48,6 +48,10 @@ impl Terms {
             Kind::Zext(inner) => self.zext(inner, width),
             Kind::Extract(inner, low) => self.extract(inner, low, width),
             Kind::Concat(parts) => self.extract_concat(&parts, 0, width),
+            // as `and_constant` writes it
+            Kind::And(_, b) if self.as_constant(b).is_some_and(|y| y < 1 << (width - 1)) => {
+                self.make(Kind::Extract(atom, 0), width)
+            }
             Kind::And(a, b) => {
                 let (a, b) = (self.trunc(a, width), self.trunc(b, width));
                 self.and(a, b)
@@ -103,6 +107,11 @@ impl Terms {
                 {
                     return inner;
                 }
+                Kind::Extract(inner, 0)
+                    if self.width(inner) < width && self.fits_in(inner, narrow) =>
+                {
+                    return self.sext_with(inner, width, ask);
+                }
                 _ => return self.make(Kind::Sext(value), width),
             }
         }
@@ -122,6 +131,15 @@ impl Terms {
             });
         }
         self.make(Kind::Sext(value), width)
+    }
+
+    /// A sum with every part extended by itself: the value over the integers, if it does not wrap.
+    pub(super) fn widened(&mut self, value: Bv) -> Option<Bv> {
+        let linear = self
+            .terms_of(value)
+            .iter()
+            .all(|(mono, _)| self.factors(*mono).len() <= 1);
+        linear.then(|| self.rebuild(value, 64, &|terms, atom| terms.sext_cheaply(atom, 64)))
     }
 
     /// Whether the hypotheses exclude wrapping in a short sum.
