@@ -2,11 +2,12 @@
 //! random moments and started again. At the end every seed is judged, no finding that a worker was told is stored is
 //! lost, and each signature is stored once.
 //!
-//! The test starts itself again as the workers, which judge nothing: they wait as long as judging would take. Short and
-//! with a fixed seed here; `scripts/fleet-chaos.sh` runs it for ten minutes.
+//! It starts itself again as the workers, which judge nothing: they wait as long as judging would take. Short and
+//! with a fixed seed unless told otherwise; `scripts/fleet-chaos.sh` runs it for ten minutes. It is no test of the suite yet: a run of
+//! 300 s lost two of 330 seeds (docs/benchmarks.md), and what was changed since was not seen to cure that.
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/mod.rs"]
+#[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeSet;
