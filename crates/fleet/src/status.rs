@@ -106,10 +106,11 @@ impl Standing {
 
     fn rate(&self, of: fn(&Hand) -> u64) -> f64 {
         let living = self.workers.iter().filter(|one| one.alive);
+        // not sum(): that of nobody is -0
         living
             .filter(|one| one.seconds > 0.0)
             .map(|one| of(one) as f64 * 3600.0 / one.seconds)
-            .sum()
+            .fold(0.0, |all, one| all + one)
     }
 }
 
