@@ -254,7 +254,7 @@ fn a_saved_finding_reproduces_without_candor() {
         .unwrap();
     let text = String::from_utf8_lossy(&run.stdout);
     assert!(
-        text.contains("expected 8") && text.contains("$1 = 0"),
+        text.contains("expected col = 8") && text.contains("$1 = 0"),
         "{text}\n{}",
         String::from_utf8_lossy(&run.stderr)
     );

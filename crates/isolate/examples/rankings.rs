@@ -20,8 +20,11 @@ type Anyhow<T> = Result<T, Box<dyn std::error::Error>>;
 
 const SHRINKS: [f64; 5] = [10.0, 25.0, 50.0, 100.0, 200.0];
 const CALMS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 60.0];
-/// What the voters weigh.
-const WEIGHTS: [(&str, fn(Voter) -> f64); 10] = [
+/// What a voter weighs.
+type Weight = fn(Voter) -> f64;
+
+/// Ways to weigh the voters.
+const WEIGHTS: [(&str, Weight); 10] = [
     ("equal", |_| 1.0),
     ("passes double", |voter| {
         weighed(voter, Voter::CuringPasses, 2.0)

@@ -103,7 +103,7 @@ fn the_script_of_a_finding_shows_it_without_candor() {
     let subject = &division["exhibit"]["subject"];
     assert!(output.status.success(), "{text}");
     assert!(
-        text.contains(&format!("expected {}", subject["truth"].as_str().unwrap())),
+        text.contains(&format!("= {}\n", subject["truth"].as_str().unwrap())),
         "{text}"
     );
     assert!(
