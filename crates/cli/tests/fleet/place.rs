@@ -3,9 +3,12 @@
 //! The compiler is real but for planted crashes: its wrapper crashes at -O2 at the site that the program names. So
 //! every program has exactly one finding of a signature known beforehand, found in a second.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Command;
+
+use candor_store::Store;
 
 pub struct Place {
     folder: tempfile::TempDir,
@@ -88,4 +91,18 @@ impl Place {
         }
         command
     }
+}
+
+/// Signatures, finished seeds, findings, builds: what must not depend on who hunted, or in how many parts.
+pub fn essence(store: &dyn Store) -> (BTreeSet<String>, u64, BTreeSet<String>, u64) {
+    let findings = store.findings().unwrap();
+    let seeds = store.seeds().unwrap();
+    let samples = store.samples().unwrap().samples;
+    let builds = samples.iter().filter(|s| s.metric.name() == "builds");
+    (
+        findings.iter().map(|f| f.signature.0.clone()).collect(),
+        seeds.judged + seeds.rejected,
+        findings.iter().map(|f| f.id.0.clone()).collect(),
+        builds.map(|s| s.count).sum(),
+    )
 }

@@ -1,25 +1,8 @@
 //! `candor hunt --shard` and `candor report --merge`.
 
-use std::collections::BTreeSet;
+use candor_store::SqliteStore;
 
-use candor_store::{SqliteStore, Store};
-
-use crate::place::Place;
-
-/// Signatures, finished seeds, findings, builds: what must not depend on how a hunt was divided.
-fn essence(place: &Place, store: &str) -> (BTreeSet<String>, u64, BTreeSet<String>, u64) {
-    let store = SqliteStore::open(&place.path(store)).unwrap();
-    let findings = store.findings().unwrap();
-    let seeds = store.seeds().unwrap();
-    let samples = store.samples().unwrap().samples;
-    let builds = samples.iter().filter(|s| s.metric.name() == "builds");
-    (
-        findings.iter().map(|f| f.signature.0.clone()).collect(),
-        seeds.judged + seeds.rejected,
-        findings.iter().map(|f| f.id.0.clone()).collect(),
-        builds.map(|s| s.count).sum(),
-    )
-}
+use crate::place::{Place, essence};
 
 #[test]
 fn four_shards_merged_are_one_hunt() {
@@ -56,10 +39,11 @@ fn four_shards_merged_are_one_hunt() {
     assert!(words.contains("not among these parts: 1/4, 4/4"), "{words}");
     let output = merge(&["s1", "s2", "s3", "s4"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let whole = essence(&place, "whole");
+    let essence_of = |store: &str| essence(&SqliteStore::open(&place.path(store)).unwrap());
+    let whole = essence_of("whole");
     assert_eq!(whole.0.len(), 3, "{:?}", whole.0);
     assert_eq!(whole.1, 9 + seeds);
-    assert_eq!(essence(&place, "all"), whole);
+    assert_eq!(essence_of("all"), whole);
 
     // The merged store is a campaign like any other: nothing is left of its seeds.
     let mut resumed = place.candor();

@@ -1,16 +1,15 @@
 //! `candor hunt --fleet`, `candor report --fleet`, `candor fleet status` against a real broker.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use candor_fleet::{Broker, Fleet};
-use candor_store::{SqliteStore, Store};
+use candor_store::SqliteStore;
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::place::{Place, essence};
 
 /// A broker of this test's own; gone with it.
 struct Server {
@@ -45,20 +44,6 @@ impl Drop for Server {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
-}
-
-/// Signatures, finished seeds, findings, builds: what must not depend on who hunted.
-fn essence(store: &dyn Store) -> (BTreeSet<String>, u64, BTreeSet<String>, u64) {
-    let findings = store.findings().unwrap();
-    let seeds = store.seeds().unwrap();
-    let samples = store.samples().unwrap().samples;
-    let builds = samples.iter().filter(|s| s.metric.name() == "builds");
-    (
-        findings.iter().map(|f| f.signature.0.clone()).collect(),
-        seeds.judged + seeds.rejected,
-        findings.iter().map(|f| f.id.0.clone()).collect(),
-        builds.map(|s| s.count).sum(),
-    )
 }
 
 fn words(output: &Output) -> String {

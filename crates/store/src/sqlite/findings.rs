@@ -53,6 +53,19 @@ fn finding(row: &Row<'_>) -> Result<Finding, rusqlite::Error> {
     })
 }
 
+/// What was learnt of a finding: its id, the time, reduced case, exhibit, culprit, affected releases. What is not given stays.
+pub(super) const IMPROVE: &str = "UPDATE findings SET
+        changed = ?2,
+        reduced_object = coalesce(?3, reduced_object),
+        exhibit_object = coalesce(?4, exhibit_object),
+        culprit = coalesce(?5, culprit),
+        affected = coalesce(?6, affected),
+        state = CASE
+            WHEN coalesce(?5, culprit) IS NOT NULL THEN 'isolated'
+            WHEN coalesce(?3, reduced_object) IS NOT NULL THEN 'reduced'
+            ELSE state END
+     WHERE id = ?1";
+
 impl SqliteStore {
     pub(super) fn add_finding(&self, new: &NewFinding) -> Result<bool, Error> {
         // The content first: a row never points at nothing.
@@ -121,17 +134,7 @@ impl SqliteStore {
         let text = |value: &Option<Value>| value.as_ref().map(Value::to_string);
         let state = self.write(|transaction| {
             let changed = transaction.execute(
-                "UPDATE findings SET
-                    changed = ?2,
-                    reduced_object = coalesce(?3, reduced_object),
-                    exhibit_object = coalesce(?4, exhibit_object),
-                    culprit = coalesce(?5, culprit),
-                    affected = coalesce(?6, affected),
-                    state = CASE
-                        WHEN coalesce(?5, culprit) IS NOT NULL THEN 'isolated'
-                        WHEN coalesce(?3, reduced_object) IS NOT NULL THEN 'reduced'
-                        ELSE state END
-                 WHERE id = ?1",
+                IMPROVE,
                 (
                     &id.0,
                     Timestamp::now().0,

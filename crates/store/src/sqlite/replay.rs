@@ -114,17 +114,7 @@ fn take(transaction: &Transaction<'_>, told: &Told) -> Result<(), rusqlite::Erro
             ..
         } => {
             transaction.execute(
-                "UPDATE findings SET
-                    changed = ?2,
-                    reduced_object = coalesce(?3, reduced_object),
-                    exhibit_object = coalesce(?4, exhibit_object),
-                    culprit = coalesce(?5, culprit),
-                    affected = coalesce(?6, affected),
-                    state = CASE
-                        WHEN coalesce(?5, culprit) IS NOT NULL THEN 'isolated'
-                        WHEN coalesce(?3, reduced_object) IS NOT NULL THEN 'reduced'
-                        ELSE state END
-                 WHERE id = ?1",
+                super::findings::IMPROVE,
                 (
                     &id.0,
                     time.0,
