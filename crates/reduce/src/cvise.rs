@@ -61,8 +61,15 @@ pub fn run(tools: &Toolset<'_>, stage: &Stage, case: &Case, text: &str) -> Resul
     let run = workshop.sandbox.run(&job, &limits)?;
     let reduced = std::fs::read_to_string(&program)
         .map_err(|source| candor_toolchain::Error::file("read", &program, source))?;
+    let said = run.stdout_text() + &run.stderr_text();
+    // It says so and ends well all the same.
+    if said.contains("cannot run because") {
+        return Err(Error::Cvise {
+            reason: "candor, asked by cvise, does not see the claim: see `candor reduce --test`"
+                .into(),
+        });
+    }
     if !run.ending.success() && !run.ending.timed_out() {
-        let said = run.stdout_text() + &run.stderr_text();
         return Err(Error::Cvise {
             reason: format!(
                 "it ended with {}: {}",

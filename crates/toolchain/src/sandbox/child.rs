@@ -76,9 +76,12 @@ impl ChildSetup {
             libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
 
             let set = |what, soft: u64, hard: u64| {
+                // Inside another sandbox (cvise asks candor) the limits that hold already cannot be raised.
+                let mut held: libc::rlimit = std::mem::zeroed();
+                check(libc::getrlimit(what, &mut held))?;
                 let limit = libc::rlimit {
-                    rlim_cur: soft,
-                    rlim_max: hard,
+                    rlim_cur: soft.min(held.rlim_max),
+                    rlim_max: hard.min(held.rlim_max),
                 };
                 check(libc::setrlimit(what, &limit))
             };
