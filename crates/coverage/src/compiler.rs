@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{read, read_text, write};
 use crate::import::gcov_json;
 use crate::map::Roots;
+use crate::prepare::LLVM_PROGRAM;
 use crate::{Cover, Error, Map};
 
 /// The present schema of [`Manifest`].
@@ -46,7 +47,7 @@ pub struct Manifest {
     /// How it records.
     #[serde(flatten)]
     pub kind: Kind,
-    /// Whose compiler: `gcc`, `tcc`.
+    /// Whose compiler: `gcc`, `clang`, `tcc`.
     pub family: String,
     /// Its release.
     pub version: String,
@@ -180,7 +181,8 @@ impl CoverageCompiler {
     }
 
     /// Compiles `program` with `flags` added to its own. `stock` is the compiler under test: gcc's
-    /// driver finds the recording cc1 by `-B`; others are called themselves.
+    /// driver finds the recording cc1 by `-B`; clang makes the bitcode for the recording LLVM; others
+    /// are called themselves.
     pub fn compile(
         &self,
         sandbox: &Sandbox,
@@ -194,24 +196,42 @@ impl CoverageCompiler {
         let name = program.file_name();
         directory.write(&name, &program.text)?;
         let bitmap = directory.path().join("coverage.bin");
-        let job = self
-            .job(sandbox, stock, directory.path())
-            .args(flags.iter().cloned())
-            .args(
-                program
-                    .flags
-                    .iter()
-                    .filter(|flag| !flag.starts_with("-l"))
-                    .cloned(),
-            )
-            .args(["-c", "-o", "program.o", name.as_str()])
-            .env("CANDOR_COVERAGE_OUT", &bitmap)
-            .env("CANDOR_COVERAGE_BLOCKS", self.directory.join(BLOCKS))
-            .env("GCOV_PREFIX", directory.path().join("gcov"));
+        let own = program.flags.iter().filter(|flag| !flag.starts_with("-l"));
+        let flags: Vec<String> = flags.iter().chain(own).cloned().collect();
         let limits = Limits {
             cpu: time,
             ..Limits::compiler()
         };
+        let libraries = self.manifest.kind == Kind::TracePc && stock.family == Family::Clang;
+        if libraries {
+            let front = stock
+                .job(directory.path())
+                .args(flags.iter().cloned())
+                .args(["-Xclang", "-disable-llvm-passes", "-emit-llvm"])
+                .args(["-c", "-o", "program.bc", name.as_str()]);
+            let front = sandbox.run(&front, &limits)?;
+            if !front.ending.success() {
+                return Ok(Covered {
+                    compiled: outcome(&front),
+                    cover: Cover::default(),
+                    trace: Vec::new(),
+                    cpu: front.cpu,
+                });
+            }
+        }
+        let job = match libraries {
+            true => Job::new(self.directory.join(LLVM_PROGRAM), directory.path())
+                .args([level(&flags), "program.bc", "program.o"])
+                .args(llvm_options(&flags)),
+            false => self
+                .job(sandbox, stock, directory.path())
+                .args(flags)
+                .args(["-c", "-o", "program.o", name.as_str()]),
+        };
+        let job = job
+            .env("CANDOR_COVERAGE_OUT", &bitmap)
+            .env("CANDOR_COVERAGE_BLOCKS", self.directory.join(BLOCKS))
+            .env("GCOV_PREFIX", directory.path().join("gcov"));
         let finished = sandbox.run(&job, &limits)?;
         let cover = match &self.manifest.kind {
             Kind::TracePc if bitmap.exists() => self.map().cover(&read(&bitmap)?)?,
@@ -298,6 +318,31 @@ impl CoverageCompiler {
     }
 }
 
+/// The level of LLVM's pipeline that clang's flags ask for; the last one counts.
+fn level(flags: &[String]) -> &'static str {
+    let asked = flags
+        .iter()
+        .rev()
+        .find_map(|flag| flag.strip_prefix("-O"))
+        .unwrap_or("0");
+    match asked {
+        "0" => "O0",
+        "1" | "g" => "O1",
+        "s" => "Os",
+        "z" => "Oz",
+        "3" | "4" | "fast" => "O3",
+        _ => "O2",
+    }
+}
+
+/// What clang would hand on to LLVM.
+fn llvm_options(flags: &[String]) -> impl Iterator<Item = String> + '_ {
+    let pairs = flags.iter().zip(flags.iter().skip(1));
+    pairs
+        .filter(|(flag, _)| *flag == "-mllvm")
+        .map(|(_, option)| option.clone())
+}
+
 /// Where gcc's own headers are (`stddef.h`): a cc1 that was never installed looks for them in vain.
 fn headers(sandbox: &Sandbox, stock: &Compiler, directory: &Path) -> Option<String> {
     let job = stock.job(directory).arg("-print-file-name=include");
@@ -365,6 +410,17 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
 mod tests {
     use super::*;
     use crate::map::Root;
+
+    #[test]
+    fn clangs_flags_become_a_pipeline() {
+        let flags = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(level(&flags("-g")), "O0");
+        assert_eq!(level(&flags("-O -g -O3 -w")), "O3");
+        assert_eq!(level(&flags("-O")), "O2");
+        assert_eq!(level(&flags("-Og")), "O1");
+        let found: Vec<String> = llvm_options(&flags("-O2 -mllvm -disable-lsr -g")).collect();
+        assert_eq!(found, ["-disable-lsr"]);
+    }
 
     #[test]
     fn the_files_of_a_backtrace_come_once_without_its_reporters() {

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p candor-prove --example kernels -- SOURCE OBJECT [SECONDS] [FUNCTION...]`; SECONDS is the limit for one function on the
 //! wall. Seconds that are printed: wall, then processor time of the prover and its solver, which does not depend on who else uses the
-//! machine; then the most memory that either had so far.
+//! machine; then the most memory that either had.
 mod processor;
 
 use std::path::PathBuf;

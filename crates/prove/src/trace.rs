@@ -29,6 +29,8 @@ pub const UNIT_GAP: i64 = 1 << 20;
 const MOST_STEPS: usize = 4_000_000;
 /// Loads remembered for finding what a register holds.
 const RECENT: usize = 160;
+/// Bytes that are filled together.
+const PIECE: usize = 64;
 
 /// What initial memory looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -149,7 +151,8 @@ struct Bytes<'a> {
     bases: &'a [u64],
     input: &'a Input,
     element: u64,
-    pages: FxHashMap<u64, Box<[u8; 4096]>>,
+    /// Small pieces: a loop that goes by indices reads here and there, and a piece is filled as a whole.
+    pieces: FxHashMap<u64, [u8; PIECE]>,
     written: FxHashMap<u64, u8>,
     hash: u64,
     calls: u64,
@@ -173,7 +176,7 @@ impl<'a> Bytes<'a> {
             bases,
             input,
             element: u64::from(element),
-            pages: FxHashMap::default(),
+            pieces: FxHashMap::default(),
             written: FxHashMap::default(),
             hash: 0,
             calls: 0,
@@ -217,19 +220,19 @@ impl<'a> Bytes<'a> {
         (value >> (8 * (address % self.element))) as u8
     }
 
-    fn byte(&mut self, address: u64) -> u8 {
-        let page = address >> 12;
-        if !self.pages.contains_key(&page) {
-            let mut fresh = Box::new([0u8; 4096]);
-            for (offset, byte) in fresh.iter_mut().enumerate() {
-                *byte = self.initial(page << 12 | offset as u64);
+    fn piece(&mut self, number: u64) -> &mut [u8; PIECE] {
+        if !self.pieces.contains_key(&number) {
+            let mut fresh = [0; PIECE];
+            for (address, byte) in (number * PIECE as u64..).zip(&mut fresh) {
+                *byte = self.initial(address);
             }
-            self.pages.insert(page, fresh);
+            self.pieces.insert(number, fresh);
         }
-        match self.pages.get(&page) {
-            Some(bytes) => bytes[(address & 4095) as usize],
-            None => 0,
-        }
+        self.pieces.entry(number).or_insert([0; PIECE])
+    }
+
+    fn byte(&mut self, address: u64) -> u8 {
+        self.piece(address / PIECE as u64)[address as usize % PIECE]
     }
 
     fn read(&mut self, address: u64, bytes: u8) -> u64 {
@@ -244,10 +247,7 @@ impl<'a> Bytes<'a> {
         for index in 0..u64::from(bytes) {
             let at = address.wrapping_add(index);
             let byte = (value >> (8 * index)) as u8;
-            self.byte(at);
-            if let Some(page) = self.pages.get_mut(&(at >> 12)) {
-                page[(at & 4095) as usize] = byte;
-            }
+            self.piece(at / PIECE as u64)[at as usize % PIECE] = byte;
             if at.abs_diff(STACK) < 1 << 24 {
                 continue;
             }

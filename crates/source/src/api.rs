@@ -4,7 +4,7 @@
 //! table in a thread-local and can only load the library its environment variable names. A table behind an
 //! `Arc` serves any thread and any path.
 //!
-//! Everything unsafe of this crate is in this file. A [`Cursor`], [`CXType`] or location is only valid while
+//! Everything unsafe of this crate is in this file and in `trial`. A [`Cursor`], [`CXType`] or location is only valid while
 //! its [`Tu`] lives; they never leave the walk that borrows it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_uint, c_ulong, c_void};

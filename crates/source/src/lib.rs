@@ -16,8 +16,8 @@
 //! 7. [`rust`]: the same for Rust, with syn in the place of libclang.
 //!
 //! Deliberately absent: nothing here runs a compiler, decides which points to take, or judges a program.
-//! Parsing runs inside this process and has no time limit of its own; hostile input (macro bombs) belongs
-//! in a limited process.
+//! Every program is parsed in a child with limits before it is parsed here (`trial`): macro bombs and initialisers of
+//! gigabytes end the child.
 
 pub mod edit;
 pub mod error;
@@ -31,6 +31,7 @@ pub mod unit;
 mod api;
 mod declare;
 mod statement;
+mod trial;
 mod types_from_clang;
 mod walk;
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::api::{Api, Tu};
 use crate::error::Error;
 use crate::text;
+use crate::trial::{self, Trials};
 use crate::unit::Unit;
 use crate::walk;
 
@@ -41,6 +42,7 @@ pub struct Clang {
     path: PathBuf,
     version: String,
     headers: Vec<CString>,
+    trials: Arc<Trials>,
 }
 
 impl fmt::Debug for Clang {
@@ -69,6 +71,7 @@ impl Clang {
             path: path.to_path_buf(),
             version,
             headers,
+            trials: Arc::new(Trials::default()),
         })
     }
 
@@ -162,10 +165,31 @@ impl Clang {
                 CString::new(flag).map_err(|_| failed(format!("the flag {flag:?} holds a NUL")))?;
             arguments.push(flag);
         }
+        let once = || self.parse_once(file, &name, &text, flags, &arguments);
+        let answers = || !matches!(once(), Err(Error::Frontend { .. }));
+        self.trials
+            .admit(&(file, &text, &arguments), answers)
+            .map_err(failed)?;
+        let _inside = trial::inside();
+        once()
+    }
+
+    fn parse_once(
+        &self,
+        file: &Path,
+        name: &CString,
+        text: &str,
+        flags: &[String],
+        arguments: &[CString],
+    ) -> Result<Unit, Error> {
+        let failed = |reason: String| Error::Frontend {
+            path: file.to_path_buf(),
+            reason,
+        };
         // On a thread of our own: the caller's may have as little as 2 MiB of stack.
         std::thread::scope(|scope| {
             let walk = move || {
-                let tu = Tu::parse(&self.api, &name, &text, &arguments).map_err(failed)?;
+                let tu = Tu::parse(&self.api, name, text, arguments).map_err(failed)?;
                 let mut diagnostics = tu.errors();
                 if !diagnostics.is_empty() {
                     let omitted = diagnostics.len().saturating_sub(Error::MAX_DIAGNOSTICS);
@@ -176,7 +200,7 @@ impl Clang {
                         omitted,
                     });
                 }
-                walk::walk(&tu, file, text, flags)
+                walk::walk(&tu, file, text.to_owned(), flags)
             };
             std::thread::Builder::new()
                 .name("libclang".into())

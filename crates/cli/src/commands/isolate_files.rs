@@ -25,7 +25,7 @@ use crate::progress::progress_bar;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Which compiler file")]
 pub struct FileArgs {
-    /// Build a coverage compiler: gcc, tcc, or gcov for one that exists (with --cc); needs --source and -o
+    /// Build a coverage compiler: gcc, llvm, tcc, or gcov for one that exists (with --cc); needs --source and -o
     #[arg(long, value_name = "COMPILER", value_parser = ["gcc", "tcc", "gcov"], requires = "source")]
     pub prepare: Option<String>,
 
@@ -120,7 +120,7 @@ pub fn prepare(
         bail!("--prepare needs --source DIR");
     };
     let Some(recipe) = Recipe::of(name) else {
-        bail!("--prepare knows gcc, tcc and gcov");
+        bail!("--prepare knows gcc, llvm, tcc and gcov");
     };
     let Some(output) = output else {
         bail!("--prepare needs -o DIR, where the coverage compiler goes");

@@ -10,10 +10,8 @@
 //! # Limits
 //! No link-time optimisation, no plugins, no isl, no static analyser; C only.
 
-use std::path::Path;
-
-use super::{Plan, Recipe, Request, Step, need};
-use crate::files::{read_text, write};
+use super::{Plan, Recipe, Request, Step, Tool, need};
+use crate::files::read_text;
 use crate::map::{Root, Roots};
 use crate::{Error, Kind};
 
@@ -45,18 +43,6 @@ case $output in
   *) exec g++ "$@" ;;
 esac
 "#;
-
-pub(super) fn write_wrapper(output: &Path) -> Result<(), Error> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let path = output.join("tools/cxx");
-    // Unchanged files stay: make would build everything again for a newer one it depends on.
-    if read_text(&path).is_ok_and(|text| text == WRAPPER) {
-        return Ok(());
-    }
-    write(&path, WRAPPER.as_bytes())?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
-        .map_err(|source| candor_toolchain::Error::file("make executable", &path, source).into())
-}
 
 pub(super) fn plan(request: &Request) -> Result<Plan, Error> {
     let source = &request.source;
@@ -151,6 +137,14 @@ pub(super) fn plan(request: &Request) -> Result<Plan, Error> {
         minutes: 20,
         megabytes: 1500,
         done: 0,
+        tools: vec![
+            Tool::runtime(),
+            Tool::new(
+                "internal_error.S",
+                include_str!("../../runtime/internal_error.S"),
+            ),
+            Tool::new("cxx", WRAPPER).executable(),
+        ],
         recipe: Recipe::Gcc,
         source: source.clone(),
         output: output.clone(),

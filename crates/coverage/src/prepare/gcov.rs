@@ -31,6 +31,7 @@ pub(super) fn plan(request: &Request) -> Result<Plan, Error> {
         minutes: 0,
         megabytes: 1,
         done: 0,
+        tools: Vec::new(),
         recipe: Recipe::Gcov,
         source: source.clone(),
         output: request.output.clone(),

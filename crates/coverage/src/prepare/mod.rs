@@ -7,6 +7,7 @@
 
 mod gcc;
 mod gcov;
+mod llvm;
 mod tcc;
 
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -22,9 +23,7 @@ use crate::files::{absolute, make_directory, read_text, write};
 use crate::map::Roots;
 use crate::{CoverageCompiler, Error, Kind, Manifest, Map};
 
-/// The run-time's sources.
-const TRACE_PC: &str = include_str!("../../runtime/trace_pc.c");
-const INTERNAL_ERROR: &str = include_str!("../../runtime/internal_error.S");
+pub(crate) use llvm::PROGRAM as LLVM_PROGRAM;
 
 /// Written when a preparation begins.
 pub(crate) const BEGUN: &str = "prepare.json";
@@ -40,6 +39,8 @@ const SUITE_SIZE: usize = 30;
 pub enum Recipe {
     /// gcc's cc1.
     Gcc,
+    /// LLVM's optimiser and code generation.
+    Llvm,
     /// Tiny C.
     Tcc,
     /// A compiler that exists, built with `--coverage`.
@@ -51,6 +52,7 @@ impl Recipe {
     pub fn of(name: &str) -> Option<Self> {
         match name {
             "gcc" => Some(Recipe::Gcc),
+            "llvm" => Some(Recipe::Llvm),
             "tcc" => Some(Recipe::Tcc),
             "gcov" => Some(Recipe::Gcov),
             _ => None,
@@ -61,6 +63,7 @@ impl Recipe {
     pub fn name(self) -> &'static str {
         match self {
             Recipe::Gcc => "gcc",
+            Recipe::Llvm => "llvm",
             Recipe::Tcc => "tcc",
             Recipe::Gcov => "gcov",
         }
@@ -96,6 +99,51 @@ pub struct Step {
     directory: PathBuf,
 }
 
+/// A file that a build needs beside the source: the run-time, a wrapper around the compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Tool {
+    name: &'static str,
+    text: String,
+    executable: bool,
+}
+
+impl Tool {
+    fn new(name: &'static str, text: &str) -> Tool {
+        Tool {
+            name,
+            text: text.to_owned(),
+            executable: false,
+        }
+    }
+
+    /// The run-time that records.
+    fn runtime() -> Tool {
+        Tool::new("trace_pc.c", include_str!("../../runtime/trace_pc.c"))
+    }
+
+    fn executable(mut self) -> Tool {
+        self.executable = true;
+        self
+    }
+
+    /// Unchanged files stay: make would build everything again for a newer one it depends on.
+    fn write(&self, directory: &Path) -> Result<(), Error> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = directory.join(self.name);
+        if read_text(&path).is_ok_and(|text| text == self.text) {
+            return Ok(());
+        }
+        write(&path, self.text.as_bytes())?;
+        if self.executable {
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).map_err(|source| {
+                candor_toolchain::Error::file("make executable", &path, source)
+            })?;
+        }
+        Ok(())
+    }
+}
+
 /// What will be done.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -109,6 +157,7 @@ pub struct Plan {
     pub megabytes: u64,
     /// How many of the steps are done already.
     pub done: usize,
+    tools: Vec<Tool>,
     recipe: Recipe,
     source: PathBuf,
     output: PathBuf,
@@ -149,6 +198,7 @@ pub fn plan(request: &Request) -> Result<Plan, Error> {
     };
     let mut plan = match request.recipe {
         Recipe::Gcc => gcc::plan(&request)?,
+        Recipe::Llvm => llvm::plan(&request)?,
         Recipe::Tcc => tcc::plan(&request)?,
         Recipe::Gcov => gcov::plan(&request)?,
     };
@@ -209,18 +259,14 @@ pub fn prepare(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<CoverageCompiler, Error> {
     make_directory(&plan.output.join(STAMPS))?;
-    make_directory(&plan.output.join("tools"))?;
     make_directory(&plan.output.join("build"))?;
     // Plain data: this cannot fail.
     let begun = serde_json::to_string_pretty(&plan.begun()).unwrap_or_default();
     write(&plan.output.join(BEGUN), begun.as_bytes())?;
-    write(&plan.output.join("tools/trace_pc.c"), TRACE_PC.as_bytes())?;
-    write(
-        &plan.output.join("tools/internal_error.S"),
-        INTERNAL_ERROR.as_bytes(),
-    )?;
-    if plan.recipe == Recipe::Gcc {
-        gcc::write_wrapper(&plan.output)?;
+    let tools = plan.output.join("tools");
+    make_directory(&tools)?;
+    for tool in &plan.tools {
+        tool.write(&tools)?;
     }
     let of = plan.steps.len() + 1;
     for (number, step) in (1..).zip(&plan.steps) {
@@ -302,7 +348,7 @@ fn copy_suite(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A whole program that needs no options or files of its own.
+/// A whole program that needs no options or files of its own, or one of clang's tests for any target.
 fn is_plain(text: &str) -> bool {
     let needy = [
         "dg-options",
@@ -312,8 +358,10 @@ fn is_plain(text: &str) -> bool {
         "dg-xfail",
         "#include \"",
         "asm",
+        "-triple",
     ];
-    text.contains("main") && !needy.iter().any(|sign| text.contains(sign))
+    let whole = text.contains("main") || text.contains("RUN: %clang");
+    whole && !needy.iter().any(|sign| text.contains(sign))
 }
 
 fn run(
@@ -384,8 +432,12 @@ fn last_lines(text: &str, count: usize) -> String {
     shown.join("\n")
 }
 
-/// `tree-cfg.o` of the last compiler call in a log.
+/// `tree-cfg.o` of the last compiler call in a log; of ninja's, its own last line.
 fn last_object(text: &str) -> String {
+    let counted = |line: &&str| line.starts_with('[') && line.contains("] ");
+    if let Some(line) = text.lines().rev().find(counted) {
+        return line.chars().take(100).collect();
+    }
     let mut found = "";
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
@@ -473,6 +525,10 @@ mod tests {
         let log = "g++ -c -o tree.o tree.cc\ng++ -c -o config/i386/x.o x.cc\nx.cc:3: warning\n";
         assert_eq!(last_object(log), "config/i386/x.o");
         assert_eq!(last_object("checking for gcc... gcc"), "");
+        assert_eq!(
+            last_object("[7/9] Building CXX object lib/IR/Core.cpp.o\nx"),
+            "[7/9] Building CXX object lib/IR/Core.cpp.o"
+        );
         assert_eq!(last_lines("a\nb\nc", 2), "  b\n  c");
     }
 
@@ -483,6 +539,10 @@ mod tests {
             "/* { dg-options \"-O3\" } */ int main(void) { return 0; }"
         ));
         assert!(!is_plain("int f(void) { return 0; }"));
+        assert!(is_plain(
+            "// RUN: %clang_cc1 %s -emit-llvm -o -\nint f(void) { return 0; }"
+        ));
+        assert!(!is_plain("// RUN: %clang_cc1 -triple arm %s\nint f(void);"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Everything tcc needs to compile and link (its own header files, `libtcc1.a`) is put beside it, so
 //! that `DIRECTORY/tcc -BDIRECTORY/` is a complete compiler: the bug may be in this very build.
 
-use super::{Plan, Recipe, Request, Step, need};
+use super::{Plan, Recipe, Request, Step, Tool, need};
 use crate::files::read_text;
 use crate::map::{Root, Roots};
 use crate::{Error, Kind};
@@ -88,6 +88,7 @@ pub(super) fn plan(request: &Request) -> Result<Plan, Error> {
         minutes: 1,
         megabytes: 30,
         done: 0,
+        tools: vec![Tool::runtime()],
         recipe: Recipe::Tcc,
         source: source.clone(),
         output: output.clone(),
