@@ -18,10 +18,11 @@ for compiler in gcc-12 clang-19; do
         for source in tsvc own; do
             $run/kernels "tests/prove/$source.c" "$out/$compiler-$source-$name.o" "$limit" >"$out/kernels-$compiler-$source-$name.txt"
         done
-        case $name in sse | avx)
-            $run/table tests/prove/tsvc_function_scope.c "$out/$compiler-tsvc_function_scope-$name.o" - --ablation >"$out/repair-$compiler-$name.txt"
-            ;;
-        esac
+    done
+done
+for compiler in gcc-12 clang-19; do
+    for name in sse avx; do
+        $run/table tests/prove/tsvc_function_scope.c "$out/$compiler-tsvc_function_scope-$name.o" - --ablation >"$out/repair-$compiler-$name.txt"
     done
 done
 loops="s000 s111 s1111 s1112 s112 s113 s116 s121 s1221 s124 s127 s128 s131 s132 s1351 s1421 s173 s211 s212 s221 s241"

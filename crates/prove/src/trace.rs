@@ -622,7 +622,8 @@ fn initial_register(register: usize) -> u64 {
 
 /// What a parameter's register holds: a caller extends narrow ones to 32 bits, and the upper half is anything.
 pub(crate) fn argument(param: &crate::ir::Param, value: u64) -> u64 {
-    let upper = 0xdead << 32;
+    // Not the same for every value: a constant would look like a relation of the whole register.
+    let upper = mixed(value ^ 0xdead) << 32;
     match (param.width, param.extension) {
         (64, _) => value,
         (32, _) | (_, None) => value & mask(param.width) | upper,
@@ -697,7 +698,7 @@ fn run_machine(
                     }
                 }
                 if let (Some(answer), Some(width)) = (answer, result) {
-                    let garbage = 0xbeef << 32 & !mask(*width);
+                    let garbage = mixed(answer ^ 0xbeef) & !mask((*width).max(32));
                     state.regs[RAX] = answer | garbage;
                 }
                 at = op.raw.next_ip();

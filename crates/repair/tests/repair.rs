@@ -383,3 +383,49 @@ fn every_value_is_right_when_the_repaired_program_is_run() {
         assert!(seen[0].after.wrong > 900, "{:?}", seen[0]);
     }
 }
+
+/// Why sums in vector lanes are left out: gdb reads the lower two lanes and refuses the others, lldb reads none. Should this fail
+/// because a debugger has learnt it, such sums can be written.
+#[test]
+fn no_debugger_adds_the_lanes_of_a_vector_register() {
+    let bench = Bench::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/repair/lanes.s");
+    let program = bench.scratch.path().join("lanes");
+    let (source, program) = (source.to_str().unwrap(), program.to_str().unwrap());
+    bench.run("gcc", &["-no-pie", source, "-o", program]);
+    let gdb = bench.run(
+        "gdb",
+        &[
+            "-batch",
+            "-nx",
+            "-ex",
+            "break stop",
+            "-ex",
+            "run",
+            "-ex",
+            "info locals",
+            program,
+        ],
+    );
+    assert!(
+        gdb.contains("lane0 = 10") && gdb.contains("lane1 = 20"),
+        "{gdb}"
+    );
+    assert!(!gdb.contains("lane2 = 30"), "{gdb}");
+    let lldb = bench.run(
+        "lldb-19",
+        &[
+            "--no-lldbinit",
+            "--batch",
+            "-o",
+            "b stop",
+            "-o",
+            "run",
+            "-o",
+            "frame variable",
+            program,
+        ],
+    );
+    assert!(lldb.contains("reg0 = 10"), "{lldb}");
+    assert!(!lldb.contains("lane0 = 10"), "{lldb}");
+}
