@@ -234,3 +234,62 @@ fn release(source: &Path) -> Result<String, Error> {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The little of a tree that is looked at before anything is built.
+    fn tree(root: &Path, build_file: &str) {
+        for folder in ["llvm/lib/Passes", "llvm/include/llvm-c/Transforms", "cmake/Modules"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::write(root.join("llvm/CMakeLists.txt"), build_file).unwrap();
+        for file in ["lib/Passes/PassBuilder.cpp", "include/llvm-c/Transforms/PassBuilder.h"] {
+            std::fs::write(root.join("llvm").join(file), "").unwrap();
+        }
+    }
+
+    #[test]
+    fn the_release_is_read_where_old_and_new_trees_have_it() {
+        let parts = "set(LLVM_VERSION_MAJOR 16)\nset(LLVM_VERSION_MINOR 0)\nset(LLVM_VERSION_PATCH 6)\n";
+        let old = tempfile::tempdir().unwrap();
+        tree(old.path(), parts);
+        assert_eq!(release(&old.path().join("llvm")).unwrap(), "16.0.6");
+        let new = tempfile::tempdir().unwrap();
+        tree(new.path(), "include(LLVMVersion)\n");
+        assert!(release(&new.path().join("llvm")).is_err());
+        let version = parts.replace("16", "21").replace("set(", "  set(");
+        std::fs::write(new.path().join("cmake/Modules/LLVMVersion.cmake"), version).unwrap();
+        assert_eq!(release(&new.path().join("llvm")).unwrap(), "21.0.6");
+    }
+
+    #[test]
+    fn a_plan_is_made_of_the_monorepo_or_its_llvm_folder_and_of_nothing_else() {
+        let source = tempfile::tempdir().unwrap();
+        tree(
+            source.path(),
+            "set(LLVM_VERSION_MAJOR 3)\nset(LLVM_VERSION_MINOR 1)\nset(LLVM_VERSION_PATCH 4)\n",
+        );
+        let request = |source: PathBuf| Request {
+            recipe: Recipe::Llvm,
+            source,
+            output: "/nowhere/out".into(),
+            jobs: 2,
+            command: None,
+            suite: None,
+        };
+        for place in [source.path().to_owned(), source.path().join("llvm")] {
+            match plan(&request(place)) {
+                Ok(plan) => {
+                    assert_eq!((plan.version.as_str(), plan.family.as_str()), ("3.1.4", "clang"));
+                    assert_eq!(plan.steps.len(), 6);
+                }
+                // Where cmake or ninja are not installed, that is what is said.
+                Err(error) => assert!(error.to_string().contains("apt-get install"), "{error}"),
+            }
+        }
+        let error = plan(&request("/etc".into())).unwrap_err().to_string();
+        assert!(error.contains("CMakeLists.txt"), "{error}");
+    }
+}
