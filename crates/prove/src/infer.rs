@@ -403,11 +403,13 @@ impl Builder<'_> {
         let small: Vec<usize> = (0..self.points.len())
             .filter(|i| self.points[*i].small)
             .collect();
-        let chosen: Vec<usize> = if small.len() < all.len() + 3 {
+        let mut chosen: Vec<usize> = if small.len() < all.len() + 3 {
             (0..self.points.len()).collect()
         } else {
             small
         };
+        // Runs among each other: the search ends when rows bring nothing new, and in one run a parameter never changes.
+        chosen.sort_by_key(|point| (*point as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let matrix: Vec<Vec<i64>> = chosen
             .iter()
             .map(|point| {

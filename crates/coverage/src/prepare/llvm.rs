@@ -241,18 +241,26 @@ mod tests {
 
     /// The little of a tree that is looked at before anything is built.
     fn tree(root: &Path, build_file: &str) {
-        for folder in ["llvm/lib/Passes", "llvm/include/llvm-c/Transforms", "cmake/Modules"] {
+        for folder in [
+            "llvm/lib/Passes",
+            "llvm/include/llvm-c/Transforms",
+            "cmake/Modules",
+        ] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
         std::fs::write(root.join("llvm/CMakeLists.txt"), build_file).unwrap();
-        for file in ["lib/Passes/PassBuilder.cpp", "include/llvm-c/Transforms/PassBuilder.h"] {
+        for file in [
+            "lib/Passes/PassBuilder.cpp",
+            "include/llvm-c/Transforms/PassBuilder.h",
+        ] {
             std::fs::write(root.join("llvm").join(file), "").unwrap();
         }
     }
 
     #[test]
     fn the_release_is_read_where_old_and_new_trees_have_it() {
-        let parts = "set(LLVM_VERSION_MAJOR 16)\nset(LLVM_VERSION_MINOR 0)\nset(LLVM_VERSION_PATCH 6)\n";
+        let parts =
+            "set(LLVM_VERSION_MAJOR 16)\nset(LLVM_VERSION_MINOR 0)\nset(LLVM_VERSION_PATCH 6)\n";
         let old = tempfile::tempdir().unwrap();
         tree(old.path(), parts);
         assert_eq!(release(&old.path().join("llvm")).unwrap(), "16.0.6");
@@ -282,7 +290,10 @@ mod tests {
         for place in [source.path().to_owned(), source.path().join("llvm")] {
             match plan(&request(place)) {
                 Ok(plan) => {
-                    assert_eq!((plan.version.as_str(), plan.family.as_str()), ("3.1.4", "clang"));
+                    assert_eq!(
+                        (plan.version.as_str(), plan.family.as_str()),
+                        ("3.1.4", "clang")
+                    );
                     assert_eq!(plan.steps.len(), 6);
                 }
                 // Where cmake or ninja are not installed, that is what is said.
