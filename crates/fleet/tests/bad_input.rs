@@ -8,51 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use candor_fleet::{Broker, Error, Fleet, FleetStore, Terms};
-use candor_store::{Campaign, Grant, Outcome, Store, Stream, Timestamp, Wish, WorkerId};
+use candor_store::{Grant, Outcome, Store, WorkerId};
 use serde_json::json;
+use support::campaign::{begin, broker, lease, refused};
 use support::{Server, free_port};
 
-fn broker(url: String) -> Broker {
-    Broker {
-        url,
-        ..Broker::default()
-    }
-}
-
-fn refused(broker: &Broker) -> Error {
-    Fleet::connect(broker).unwrap_err()
-}
-
 fn terms() -> Terms {
-    Terms {
-        lease: Duration::from_secs(5),
-        ..Terms::default()
-    }
-}
-
-fn begin(fleet: &Fleet, name: &str, spool: &Path, seeds: u64) -> FleetStore {
-    let store = fleet.begin(name, &terms(), spool).unwrap();
-    store.plan(&[wish(seeds)]).unwrap();
-    store.begin(&campaign()).unwrap();
-    store
-}
-
-fn wish(seeds: u64) -> Wish {
-    Wish {
-        stream: Stream("csmith".into()),
-        first: 1,
-        step: 1,
-        end: Some(1 + seeds),
-        file: None,
-    }
-}
-
-fn campaign() -> Campaign {
-    Campaign {
-        created: Timestamp(0),
-        candor: "0".into(),
-        settings: json!({"seed": 1}),
-    }
+    lease(5)
 }
 
 #[test]
@@ -151,7 +113,7 @@ fn campaigns_that_are_not_there_not_ours_or_not_of_this_version() {
     let spool = tempfile::tempdir().unwrap();
     let error = fleet.open("gcc16", spool.path()).unwrap_err();
     assert!(error.to_string().contains("no campaign `gcc16`"), "{error}");
-    drop(begin(&fleet, "gcc16", spool.path(), 3));
+    drop(begin(&fleet, "gcc16", &terms(), spool.path(), Some(3)));
     assert_eq!(fleet.campaigns().unwrap(), ["gcc16"]);
     let error = fleet.open("gcc61", spool.path()).unwrap_err();
     assert!(error.to_string().contains("did you mean gcc16?"), "{error}");
@@ -229,7 +191,7 @@ fn a_full_broker_takes_nothing_and_nothing_is_lost() {
     let server = Server::with("jetstream { store_dir: \"STORE\", max_file_store: 300KB }\n");
     let fleet = Fleet::connect(&broker(server.url())).unwrap();
     let spool = tempfile::tempdir().unwrap();
-    let store = begin(&fleet, "full", spool.path(), 5);
+    let store = begin(&fleet, "full", &terms(), spool.path(), Some(5));
     let worker = store.join("w").unwrap();
     let Grant::Seed(lease) = store.grant(worker, &[]).unwrap() else {
         panic!("a seed");

@@ -7,13 +7,11 @@ mod support;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use candor_fleet::{Broker, Fleet, FleetStore, Terms};
-use candor_store::{
-    Campaign, Count, FindingId, Grant, Improvement, Lease, Metric, NewFinding, Outcome, Signature,
-    State, Store, Stream, Timestamp, Wish, WorkerId,
-};
+use candor_fleet::{Fleet, FleetStore};
+use candor_store::{Count, Grant, Improvement, Lease, Metric, Outcome, State, Store, WorkerId};
 use serde_json::json;
 use support::Server;
+use support::campaign::{begin, connect, finding, lease};
 
 const LEASE: Duration = Duration::from_secs(2);
 
@@ -31,36 +29,12 @@ impl Place {
     }
 
     fn fleet(&self) -> Fleet {
-        Fleet::connect(&Broker {
-            url: self.server.url(),
-            ..Broker::default()
-        })
-        .unwrap()
+        connect(self.server.url())
     }
 
     fn begin(&self, seeds: u64) -> FleetStore {
-        let terms = Terms {
-            lease: LEASE,
-            ..Terms::default()
-        };
-        let store = self.fleet().begin("c", &terms, self.spool.path()).unwrap();
-        store
-            .plan(&[Wish {
-                stream: Stream("csmith".into()),
-                first: 1,
-                step: 1,
-                end: Some(seeds + 1),
-                file: None,
-            }])
-            .unwrap();
-        store
-            .begin(&Campaign {
-                created: Timestamp(0),
-                candor: "0".into(),
-                settings: json!({"seed": 1}),
-            })
-            .unwrap();
-        store
+        let terms = lease(LEASE.as_secs());
+        begin(&self.fleet(), "c", &terms, self.spool.path(), Some(seeds))
     }
 
     fn open(&self) -> FleetStore {
@@ -86,25 +60,6 @@ fn builds(more: u64) -> Vec<Count> {
         compiler: "gcc-12".into(),
         more,
     }]
-}
-
-fn finding(seed: u64, signature: &str) -> NewFinding {
-    NewFinding {
-        id: FindingId::of(&[&seed.to_string(), signature]),
-        stream: Stream("csmith".into()),
-        seed,
-        variant: None,
-        kind: "crash".into(),
-        compiler: "gcc-12".into(),
-        version: "12.2.0".into(),
-        family: "gcc".into(),
-        level: "-O2".into(),
-        signature: Signature(signature.into()),
-        priority: 5,
-        title: "it crashes".into(),
-        case: json!({"program": {"text": format!("int main{seed};")}, "flags": ["-O2"]}),
-        affected: json!({"gcc-12": ["-O2"]}),
-    }
 }
 
 fn counted(store: &FleetStore) -> u64 {
