@@ -87,7 +87,9 @@ impl View {
             return Ok(());
         }
         self.read = Some(Instant::now());
-        for item in self.tail.read(&room.signature_stream).await? {
+        let news = self.tail.read(&room.signature_stream).await?;
+        self.tail.taken(news.last);
+        for item in news.items {
             let key = item.subject.rsplit('.').next().unwrap_or_default();
             // An entry under another's key would let one signature be claimed twice.
             if let Some(entry) = Entry::read(&item.payload)

@@ -19,6 +19,7 @@
 //! Deliberately absent: no clock but the broker's is compared with another; everything that comes from the broker is
 //! bounded in size, checked, and never run outside the sandbox; nothing here starts a program or prints.
 
+mod audit;
 mod broker;
 mod campaign;
 mod claims;

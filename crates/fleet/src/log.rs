@@ -28,6 +28,13 @@ pub(crate) struct Item {
     pub(crate) payload: Vec<u8>,
 }
 
+/// What is new in a stream.
+pub(crate) struct News {
+    pub(crate) items: Vec<Item>,
+    /// Up to where.
+    pub(crate) last: u64,
+}
+
 /// How far a stream is read.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
@@ -44,12 +51,15 @@ pub(crate) fn timestamp(nanoseconds: i128) -> Timestamp {
 }
 
 impl Tail {
-    /// What came since the last time, in order.
-    pub(crate) async fn read(&mut self, stream: &Stream) -> Result<Vec<Item>, Error> {
+    /// What came since the last time, in order. It comes again unless it is [taken](Tail::taken).
+    pub(crate) async fn read(&self, stream: &Stream) -> Result<News, Error> {
         let state = stream.get_info().await.map_err(failed)?.state;
         let last = state.last_sequence;
         if last <= self.read || state.messages == 0 {
-            return Ok(Vec::new());
+            return Ok(News {
+                items: Vec::new(),
+                last: self.read,
+            });
         }
         let first = (self.read + 1).max(state.first_sequence);
         let mut items = if last - first < FEW {
@@ -57,9 +67,13 @@ impl Tail {
         } else {
             together(stream, first, last).await?
         };
-        self.read = last;
         items.retain(|item| item.payload.len() <= LARGEST);
-        Ok(items)
+        Ok(News { items, last })
+    }
+
+    /// Goes on behind what was read.
+    pub(crate) fn taken(&mut self, last: u64) {
+        self.read = last;
     }
 }
 
@@ -111,6 +125,10 @@ async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, E
         while let Some(message) = batch.next().await {
             let message = message.map_err(failed)?;
             let info = message.info().map_err(failed)?;
+            // Nobody sends again what a broken connection swallowed: whoever notices begins anew.
+            if info.consumer_sequence != u64::try_from(items.len()).unwrap_or(0) + 1 {
+                return Err(failed("messages were lost on the way"));
+            }
             items.push(Item {
                 sequence: info.stream_sequence,
                 time: timestamp(info.published.unix_timestamp_nanos()),
@@ -158,13 +176,14 @@ impl Copy {
 
     /// Takes over what is new.
     pub(crate) fn refresh(&mut self, room: &Room) -> Result<(), Error> {
-        let items = room.link.runtime.block_on(self.tail.read(&room.log))?;
+        let news = room.link.runtime.block_on(self.tail.read(&room.log))?;
         let mut told = Vec::new();
-        for item in items {
+        let mut unreadable = 0;
+        for item in news.items {
             let fact = match serde_json::from_slice::<Fact>(&item.payload) {
                 Ok(fact) if is_sound(&fact) => fact,
                 _ => {
-                    self.unreadable += 1;
+                    unreadable += 1;
                     continue;
                 }
             };
@@ -172,9 +191,11 @@ impl Copy {
                 Fact::Learnt {
                     culprit: Some(hash),
                     ..
-                } => contents::get(room, hash)
-                    .ok()
-                    .and_then(|bytes| serde_json::from_slice(&bytes).ok()),
+                } => match contents::get(room, hash) {
+                    Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+                    Err(error) if error.is_passing() => return Err(error),
+                    Err(_) => None,
+                },
                 _ => None,
             };
             told.push(Told {
@@ -185,6 +206,8 @@ impl Copy {
             });
         }
         self.store.replay(&told)?;
+        self.unreadable += unreadable;
+        self.tail.taken(news.last);
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use crate::queue::{self, Fed, Feeder, Handed, Item};
 use crate::room::Room;
 use crate::spool::Parcel;
 use crate::workers::Beat;
-use crate::{Error, campaign, contents};
+use crate::{Error, audit, campaign, contents};
 
 type StoreError = candor_store::Error;
 
@@ -42,6 +42,8 @@ const COUNTED: Duration = Duration::from_secs(5);
 /// A seed that we judge.
 struct Held {
     reply: String,
+    /// Its number in the queue.
+    sequence: u64,
     /// Compilers left to others.
     rest: Vec<String>,
     item: Item,
@@ -202,13 +204,14 @@ impl FleetStore {
         self.block(feeder.feed(&self.room, &plan))
     }
 
-    /// What is left of seeds that others could not finish, of which we can do something: sets of compilers.
-    fn rests(&self) -> Result<Vec<String>, Error> {
+    /// What is left of seeds that others could not finish, of which we can do something: sets of compilers; and whether
+    /// there is something for others.
+    fn rests(&self) -> Result<(Vec<String>, bool), Error> {
         let has = self.me().has.clone();
         self.block(async {
             let failed = |error: String| Error::broker("look at the queue", error);
             let mut names = self.room.queue.consumers();
-            let mut sets = Vec::new();
+            let (mut sets, mut others) = (Vec::new(), false);
             while let Some(info) = names.try_next().await.map_err(|e| failed(e.to_string()))? {
                 let waiting = info.num_pending > 0 || info.num_ack_pending > 0;
                 if let Some(set) = info.name.strip_prefix("rest-")
@@ -222,10 +225,12 @@ impl FleetStore {
                         .unwrap_or_default();
                     if has.is_empty() || names.iter().any(|name| has.contains(name)) {
                         sets.push(set.to_owned());
+                    } else {
+                        others = true;
                     }
                 }
             }
-            Ok(sets)
+            Ok((sets, others))
         })
     }
 
@@ -239,6 +244,7 @@ impl FleetStore {
             item,
             reply,
             attempt,
+            sequence,
             ..
         } = handed;
         // Of all compilers, or of those that are left: which of them we have, and which not.
@@ -253,16 +259,27 @@ impl FleetStore {
         };
         let part = mine.as_deref().map(set_of).unwrap_or_default();
         let done = self.block(queue::progress(&self.room, &item, &part))?;
+        let held = Held {
+            reply,
+            sequence,
+            rest,
+            item,
+        };
         let Some(done) = done else {
-            self.courier.deliver(Parcel::Ack { reply })?;
+            // It came again: what is left for others may have been lost with it.
+            if !held.rest.is_empty() && !self.block(audit::is_ended(&self.room, &held.item))? {
+                self.leave_rest(&held)?;
+            }
+            self.courier.deliver(Parcel::Ack { reply: held.reply })?;
             return Ok(None);
         };
+        let item = &held.item;
         if attempt > MOST_ATTEMPTS {
             self.courier.deliver(Parcel::Fact(Fact::Abandoned {
                 stream: item.stream.clone(),
                 number: item.number,
             }))?;
-            self.courier.deliver(Parcel::Ack { reply })?;
+            self.courier.deliver(Parcel::Ack { reply: held.reply })?;
             return Ok(None);
         }
         let lease = Lease {
@@ -275,7 +292,6 @@ impl FleetStore {
             compilers: mine,
         };
         let place = (item.stream.clone(), item.number);
-        let held = Held { reply, rest, item };
         self.me().held.insert(place, held);
         Ok(Some(lease))
     }
@@ -303,10 +319,10 @@ impl FleetStore {
                 }
             }
             let fed = self.feed()?;
-            if fed == Fed::Some {
+            if let Fed::Some(_) = fed {
                 continue;
             }
-            let rests = self.rests()?;
+            let (rests, others) = self.rests()?;
             for set in &rests {
                 let handed = self.block(async {
                     let rest = room.rest(set).await?;
@@ -324,12 +340,32 @@ impl FleetStore {
             })?;
             let left = info.num_pending > 0 || info.num_ack_pending > 0;
             self.vain.fetch_add(1, Ordering::SeqCst);
-            return Ok(if fed == Fed::Busy || left || !rests.is_empty() {
-                Grant::Later
-            } else {
-                Grant::Nothing
-            });
+            if fed == Fed::Busy || left || !rests.is_empty() {
+                return Ok(Grant::Later);
+            }
+            // What waits for other compilers is not judged, and not lost.
+            if others {
+                return Ok(Grant::Nothing);
+            }
+            match self.audit()? {
+                Fed::Some(_) => {}
+                Fed::Busy => return Ok(Grant::Later),
+                Fed::End => return Ok(Grant::Nothing),
+            }
         }
+    }
+
+    /// Puts what is not judged, though the queue is empty, into it again.
+    fn audit(&self) -> Result<Fed, Error> {
+        let plan = self.plan_of_campaign()?;
+        let mut feeder = lock(&self.feeder);
+        let found = self.block(feeder.audit(&self.room, &plan))?;
+        if let Fed::Some(count) = found {
+            self.courier.say(format!(
+                "the broker lost {count} seeds that nobody judged; they are handed out again"
+            ));
+        }
+        Ok(found)
     }
 
     /// How many findings the log has.
@@ -400,7 +436,9 @@ impl FleetStore {
                 .await;
             put.map_err(|error| Error::broker("leave a seed", error))
         });
-        let id = format!("rest/{}/{}/{set}", item.stream.0, item.number);
+        // A seed that is put into the queue again is another message.
+        let sequence = held.sequence;
+        let id = format!("rest/{}/{}/{sequence}/{set}", item.stream.0, item.number);
         self.courier.deliver(Parcel::Rest { set, body, id })?;
         Ok(())
     }

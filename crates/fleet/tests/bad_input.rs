@@ -4,10 +4,9 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use std::path::Path;
 use std::time::Duration;
 
-use candor_fleet::{Broker, Error, Fleet, FleetStore, Terms};
+use candor_fleet::{Error, Fleet, FleetStore, Terms};
 use candor_store::{Grant, Outcome, Store, WorkerId};
 use serde_json::json;
 use support::campaign::{begin, broker, lease, refused};
@@ -30,80 +29,6 @@ fn a_broker_without_jetstream() {
     let error = refused(&broker(server.url()));
     assert!(matches!(error, Error::NoJetStream { .. }), "{error}");
     assert!(error.to_string().contains("nats-server -js"));
-}
-
-#[test]
-fn credentials_right_and_wrong() {
-    let server = Server::with(
-        "jetstream { store_dir: \"STORE\" }\nauthorization { user: me, password: secret }\n",
-    );
-    let error = refused(&broker(server.url()));
-    assert!(matches!(error, Error::Credentials { .. }), "{error}");
-    let with = |password: &str| Broker {
-        user: Some(("me".into(), password.into())),
-        ..broker(server.url())
-    };
-    let error = refused(&with("wrong"));
-    assert!(matches!(error, Error::Credentials { .. }), "{error}");
-    Fleet::connect(&with("secret")).unwrap();
-
-    // The pair is from the documentation of NATS.
-    let server = Server::with(
-        "jetstream { store_dir: \"STORE\" }\nauthorization { users: [ { nkey: \
-         UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] }\n",
-    );
-    let seed = server.folder().join("seed");
-    let with = |path: &Path| Broker {
-        nkey: Some(path.to_owned()),
-        ..broker(server.url())
-    };
-    std::fs::write(
-        &seed,
-        "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n",
-    )
-    .unwrap();
-    Fleet::connect(&with(&seed)).unwrap();
-    std::fs::write(&seed, "nonsense").unwrap();
-    let error = refused(&with(&seed));
-    assert!(matches!(error, Error::Credentials { .. }), "{error}");
-    let error = refused(&with(Path::new("/nonexistent")));
-    assert!(error.to_string().contains("/nonexistent"), "{error}");
-    let error = refused(&Broker {
-        creds: Some(seed),
-        ..broker(server.url())
-    });
-    assert!(matches!(error, Error::File { .. }), "{error}");
-}
-
-#[test]
-fn certificates_good_expired_and_of_nobody_we_know() {
-    let tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
-    let serve = |certificate: &str| {
-        Server::with(&format!(
-            "jetstream {{ store_dir: \"STORE\" }}\ntls {{ cert_file: \"{0}/{certificate}\", key_file: \"{0}/server.key\" }}\n",
-            tls.display()
-        ))
-    };
-    let to = |server: &Server, ca: bool| Broker {
-        url: format!("tls://localhost:{}", server.port),
-        ca: ca.then(|| tls.join("ca.pem")),
-        ..Broker::default()
-    };
-    let good = serve("server.pem");
-    Fleet::connect(&to(&good, true)).unwrap();
-    let unknown = refused(&to(&good, false));
-    assert!(matches!(unknown, Error::Certificate { .. }), "{unknown}");
-    let expired = serve("expired.pem");
-    let error = refused(&to(&expired, true));
-    assert!(matches!(error, Error::Certificate { .. }), "{error}");
-    assert!(
-        error.to_string().to_lowercase().contains("expired"),
-        "{error}"
-    );
-    // Plain words to a server that wants TLS, and TLS to one that has none.
-    let plain = Server::start();
-    let error = refused(&to(&plain, true));
-    assert!(error.to_string().contains("localhost"), "{error}");
 }
 
 #[test]
