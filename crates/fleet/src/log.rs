@@ -33,12 +33,16 @@ pub(crate) struct News {
     pub(crate) items: Vec<Item>,
     /// Up to where.
     pub(crate) last: u64,
+    /// How many messages the stream has.
+    pub(crate) messages: u64,
 }
 
 /// How far a stream is read.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     read: u64,
+    /// No message of the stream is ever replaced by another: all numbers are there.
+    dense: bool,
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
@@ -59,16 +63,29 @@ impl Tail {
             return Ok(News {
                 items: Vec::new(),
                 last: self.read,
+                messages: state.messages,
             });
         }
         let first = (self.read + 1).max(state.first_sequence);
         let mut items = if last - first < FEW {
             one_by_one(stream, first, last).await?
         } else {
-            together(stream, first, last).await?
+            together(stream, first, last, self.dense).await?
         };
         items.retain(|item| item.payload.len() <= LARGEST);
-        Ok(News { items, last })
+        Ok(News {
+            items,
+            last,
+            messages: state.messages,
+        })
+    }
+
+    /// Of a stream whose messages stay for ever.
+    pub(crate) fn dense() -> Self {
+        Tail {
+            read: 0,
+            dense: true,
+        }
     }
 
     /// Goes on behind what was read.
@@ -78,25 +95,30 @@ impl Tail {
 }
 
 async fn one_by_one(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, Error> {
-    use async_nats::jetstream::stream::RawMessageErrorKind as Kind;
     let mut items = Vec::new();
     for sequence in first..=last {
-        match stream.get_raw_message(sequence).await {
-            Ok(message) => items.push(Item {
-                sequence,
-                time: timestamp(message.time.unix_timestamp_nanos()),
-                subject: message.subject.to_string(),
-                payload: message.payload.to_vec(),
-            }),
-            // Replaced by a newer one of its subject.
-            Err(error) if matches!(error.kind(), Kind::NoMessageFound) => {}
-            Err(error) => return Err(failed(error)),
-        }
+        // Those that are gone were replaced by a newer one of their subject.
+        items.extend(one(stream, sequence).await?);
     }
     Ok(items)
 }
 
-async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, Error> {
+/// The message of a number, from the server that leads; `None` if there is none.
+async fn one(stream: &Stream, sequence: u64) -> Result<Option<Item>, Error> {
+    use async_nats::jetstream::stream::RawMessageErrorKind as Kind;
+    match stream.get_raw_message(sequence).await {
+        Ok(message) => Ok(Some(Item {
+            sequence,
+            time: timestamp(message.time.unix_timestamp_nanos()),
+            subject: message.subject.to_string(),
+            payload: message.payload.to_vec(),
+        })),
+        Err(error) if matches!(error.kind(), Kind::NoMessageFound) => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+async fn together(stream: &Stream, first: u64, last: u64, dense: bool) -> Result<Vec<Item>, Error> {
     let consumer = stream
         .create_consumer(pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence {
@@ -111,10 +133,11 @@ async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, E
         .await
         .map_err(failed)?;
     let mut items: Vec<Item> = Vec::new();
+    let mut come = 0;
     let name = consumer.cached_info().name.clone();
     let complete = |items: &[Item]| items.last().is_some_and(|item| item.sequence >= last);
     while !complete(&items) {
-        let before = items.len();
+        let before = come;
         let mut batch = consumer
             .batch()
             .max_messages(MANY)
@@ -126,8 +149,14 @@ async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, E
             let message = message.map_err(failed)?;
             let info = message.info().map_err(failed)?;
             // Nobody sends again what a broken connection swallowed: whoever notices begins anew.
-            if info.consumer_sequence != u64::try_from(items.len()).unwrap_or(0) + 1 {
+            come += 1;
+            if info.consumer_sequence != come {
                 return Err(failed("messages were lost on the way"));
+            }
+            // Servers of 2.9 take a message that they are just storing for one that was deleted.
+            let next = items.last().map_or(first, |item| item.sequence + 1);
+            if dense && next < info.stream_sequence {
+                items.extend(one_by_one(stream, next, info.stream_sequence - 1).await?);
             }
             items.push(Item {
                 sequence: info.stream_sequence,
@@ -139,7 +168,7 @@ async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, E
                 break;
             }
         }
-        if items.len() == before {
+        if come == before {
             return Err(failed("its messages do not come"));
         }
     }
@@ -163,7 +192,7 @@ impl Copy {
         let folder = tempfile::tempdir().map_err(Error::Runtime)?;
         Ok(Copy {
             store: SqliteStore::create(folder.path())?,
-            tail: Tail::default(),
+            tail: Tail::dense(),
             unreadable: 0,
             _folder: folder,
         })

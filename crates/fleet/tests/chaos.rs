@@ -305,27 +305,40 @@ fn verify(fleet: &Fleet, folder: &Path, seeds: u64) -> Result<(), String> {
         .filter(|seed| has_finding(*seed))
         .map(|seed| finding(seed).id.0)
         .collect();
-    let is = |what: &str, met: bool| if met { Ok(()) } else { Err(what.to_owned()) };
     let lost: Vec<&String> = told.difference(&stored).collect();
-    is(
-        &format!("acknowledged findings were lost: {lost:?}"),
+    let programs: u64 = programs.map(|sample| sample.count).sum();
+    let mut wrong = Vec::new();
+    let mut must = |held: bool, what: String| {
+        if !held {
+            wrong.push(what);
+        }
+    };
+    must(
         lost.is_empty(),
-    )?;
-    is(
-        &format!("not every one of {seeds} seeds is judged: {counted:?}"),
+        format!("acknowledged findings were lost: {lost:?}"),
+    );
+    must(
         (counted.judged, counted.rejected, counted.abandoned) == (seeds, 0, 0),
-    )?;
-    is("findings are missing", stored == expected)?;
-    is("a finding is stored twice", stored.len() == findings.len())?;
-    is(
-        &format!("each signature is to be stored once and settled: {totals:?}"),
+        format!("not every one of {seeds} seeds is judged: {counted:?}"),
+    );
+    must(
+        stored == expected && stored.len() == findings.len(),
+        format!("{} findings of {}", findings.len(), expected.len()),
+    );
+    must(
         (totals.unique, totals.isolated, totals.waiting) == (SIGNATURES, SIGNATURES, 0)
             && u64::try_from(groups.len()).unwrap() == SIGNATURES,
-    )?;
-    is(
-        "a program is counted twice or not at all",
-        programs.map(|sample| sample.count).sum::<u64>() == seeds,
-    )
+        format!("each signature is to be stored once and settled: {totals:?}"),
+    );
+    must(
+        programs == seeds,
+        format!("{programs} programs are counted"),
+    );
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    wrong.push(format!("read up to {:?}", store.revision()));
+    Err(wrong.join("; "))
 }
 
 /// The servers' logs, the campaign's streams and consumers as they stand.
