@@ -5,5 +5,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-600}
-export CHAOS_SECONDS=$seconds CHAOS_SEED=${2:-1} CHAOS_SEEDS=${3:-$((seconds * 2))} CHAOS_PAUSE_MS=300
+export CHAOS_SECONDS=$seconds CHAOS_SEED=${2:-1} CHAOS_SEEDS=${3:-$((seconds * 5 / 3))} CHAOS_PAUSE_MS=500
 exec cargo test --workspace --test chaos -- --nocapture

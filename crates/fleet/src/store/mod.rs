@@ -53,6 +53,8 @@ pub struct FleetStore {
     gone: Arc<AtomicBool>,
     /// How often in a row there was no seed.
     vain: AtomicU32,
+    /// Since when there is nothing in the queue but leases of others.
+    idle: Mutex<Option<Instant>>,
     /// Where somebody who only looks would spool.
     _folder: Option<tempfile::TempDir>,
 }
@@ -102,6 +104,7 @@ impl FleetStore {
             copy: OnceLock::new(),
             gone: Arc::new(AtomicBool::new(false)),
             vain: AtomicU32::new(0),
+            idle: Mutex::default(),
             _folder: folder,
         })
     }
