@@ -53,8 +53,6 @@ pub struct FleetStore {
     gone: Arc<AtomicBool>,
     /// How often in a row there was no seed.
     vain: AtomicU32,
-    /// Since when there is nothing in the queue but leases of others.
-    idle: Mutex<Option<Instant>>,
     /// Where somebody who only looks would spool.
     _folder: Option<tempfile::TempDir>,
 }
@@ -104,7 +102,6 @@ impl FleetStore {
             copy: OnceLock::new(),
             gone: Arc::new(AtomicBool::new(false)),
             vain: AtomicU32::new(0),
-            idle: Mutex::default(),
             _folder: folder,
         })
     }

@@ -1,7 +1,7 @@
 //! Seeds: how a worker gets one, what it says of it, and how it gives it back.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use candor_store::{Count, Fact, Grant, Lease, Metric, Outcome, Seeds, Store as _};
 use futures_util::TryStreamExt as _;
@@ -10,7 +10,7 @@ use super::{FleetStore, StoreError, lock};
 use crate::names::set_of;
 use crate::queue::{self, Fed, Handed, Item};
 use crate::spool::Parcel;
-use crate::{Error, audit, status};
+use crate::{Error, audit};
 
 /// For a seed to come out of the queue: at first, and when there was none again and again.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -41,16 +41,15 @@ impl FleetStore {
             let handed = self.block(queue::hand_out(room, &room.seeds, patience))?;
             if let Some(handed) = handed {
                 self.vain.store(0, Ordering::SeqCst);
-                *lock(&self.idle) = None;
                 let short = handed.behind < queue::LOW;
                 let lease = self.take(handed)?;
-                if short {
-                    self.feed()?;
-                }
+                let fed = if short { self.feed().map(drop) } else { Ok(()) };
                 match lease {
+                    // Whether or not others could be put in: we live and would keep a seed that nobody judges from others.
                     Some(lease) => return Ok(Grant::Seed(lease)),
-                    None => continue,
+                    None => fed?,
                 }
+                continue;
             }
             let fed = self.feed()?;
             if let Fed::Some(_) = fed {
@@ -73,12 +72,8 @@ impl FleetStore {
                 room.seeds.get_info().await.map_err(failed)
             })?;
             self.vain.fetch_add(1, Ordering::SeqCst);
-            let waiting = info.num_pending > 0 || !rests.is_empty();
-            if fed == Fed::Busy || waiting {
-                *lock(&self.idle) = None;
-                return Ok(Grant::Later);
-            }
-            if info.num_ack_pending > 0 && !self.are_forgotten()? {
+            let left = info.num_pending > 0 || info.num_ack_pending > 0;
+            if fed == Fed::Busy || left || !rests.is_empty() {
                 return Ok(Grant::Later);
             }
             // What waits for other compilers is not judged, and not lost.
@@ -98,19 +93,6 @@ impl FleetStore {
         let plan = self.plan_of_campaign()?;
         let mut feeder = lock(&self.feeder);
         self.block(feeder.feed(&self.room, &plan))
-    }
-
-    /// Whether leases that the queue speaks of are nobody's, and do not come back: servers of 2.9 that were killed may keep
-    /// one for ever. Asked again and again, because somebody may yet begin or give up a seed.
-    fn are_forgotten(&self) -> Result<bool, Error> {
-        let patience = self.room.lease * 2;
-        let since = *lock(&self.idle).get_or_insert_with(Instant::now);
-        if since.elapsed() < patience || !self.me().held.is_empty() {
-            return Ok(false);
-        }
-        *lock(&self.idle) = None;
-        let workers = self.block(status::workers(&self.room))?;
-        Ok(workers.iter().all(|one| !one.alive || one.leases == 0))
     }
 
     /// Puts what is not judged, though the queue is empty, into it again.
