@@ -175,9 +175,9 @@ fn said(folder: &Path) -> Vec<String> {
 }
 
 fn attack() {
-    let seconds = setting("CHAOS_SECONDS", 12);
+    let seconds = setting("CHAOS_SECONDS", 8);
     let seed = setting("CHAOS_SEED", 20_261_118);
-    let seeds = setting("CHAOS_SEEDS", 100);
+    let seeds = setting("CHAOS_SEEDS", 60);
     println!(
         "chaos with seed {seed} (CHAOS_SEED={seed} CHAOS_SECONDS={seconds} CHAOS_SEEDS={seeds} repeats it)"
     );
