@@ -153,7 +153,7 @@ async fn together(stream: &Stream, first: u64, last: u64, dense: bool) -> Result
             if info.consumer_sequence != come {
                 return Err(failed("messages were lost on the way"));
             }
-            // Servers of 2.9 take a message that they are just storing for one that was deleted.
+            // A server's consumer was seen to pass over a message that the log has.
             let next = items.last().map_or(first, |item| item.sequence + 1);
             if dense && next < info.stream_sequence {
                 items.extend(one_by_one(stream, next, info.stream_sequence - 1).await?);
