@@ -22,8 +22,8 @@ packages=(
 )
 
 if [ "${1:-}" = --tests ]; then
-  # fleets are tested against the real broker
-  packages+=(nats-server)
+  # fleets are tested against the real broker, and with clocks that go wrong
+  packages+=(nats-server faketime)
   # regression tests that conform writes are tried with FileCheck
   packages+=(llvm-16-tools llvm-19-tools)
   # the report's pages are tested in a real browser

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use candor_fleet::{Broker, Fleet, Terms};
-use candor_store::{Campaign, Count, Grant, Metric, Outcome, Store, Stream, Timestamp, Wish};
-use serde_json::json;
+use candor_fleet::{Fleet, Terms};
+use candor_store::{Grant, Outcome, Store};
+use support::campaign::{begin, connect, program};
 
 /// Seconds of CPU time one program took in a hunt, on average: 86.4 s for 18 programs (docs/benchmarks.md, hunt).
 const PROGRAM_SECONDS: f64 = 86.4 / 18.0;
@@ -31,40 +31,18 @@ fn main() {
     let connections = numbers.next().unwrap_or(20);
     let speed = numbers.next().unwrap_or(1) as f64;
     let servers = support::cluster();
-    let broker = Broker {
-        url: support::urls(&servers),
-        ..Broker::default()
-    };
     let fleets: Vec<Fleet> = (0..connections)
-        .map(|_| Fleet::connect(&broker).unwrap())
+        .map(|_| connect(support::urls(&servers)))
         .collect();
     let place = tempfile::tempdir().unwrap();
-    let mut attempts = 0;
-    let store = loop {
-        // A cluster that has just begun has no leader yet.
-        match fleets[0].begin("sim", &Terms::default(), &place.path().join("begin")) {
-            Ok(store) => break store,
-            Err(error) => assert!(attempts < 50, "{error}"),
-        }
-        attempts += 1;
-        std::thread::sleep(Duration::from_millis(200));
-    };
-    store
-        .plan(&[Wish {
-            stream: Stream("csmith".into()),
-            first: 1,
-            step: 1,
-            end: None,
-            file: None,
-        }])
-        .unwrap();
-    store
-        .begin(&Campaign {
-            created: Timestamp(0),
-            candor: "0".into(),
-            settings: json!({}),
-        })
-        .unwrap();
+    let terms = Terms::default();
+    drop(begin(
+        &fleets[0],
+        "sim",
+        &terms,
+        &place.path().join("begin"),
+        None,
+    ));
     let over = Arc::new(AtomicBool::new(false));
     let latencies: Arc<Mutex<Vec<f64>>> = Arc::default();
     let (leases, programs, later) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -115,12 +93,7 @@ fn main() {
                             if over.load(Ordering::SeqCst) {
                                 break;
                             }
-                            let count = Count {
-                                metric: Metric::Programs,
-                                compiler: String::new(),
-                                more: 1,
-                            };
-                            let _ = store.advance(&lease, done, &[count]);
+                            let _ = store.advance(&lease, done, &[program()]);
                             // What a real one asks for its status line, and for something to improve.
                             let _ = store.totals();
                             let _ = store.claim(me);
@@ -140,7 +113,15 @@ fn main() {
             joined.load(Ordering::SeqCst),
             begun.elapsed().as_secs_f64()
         );
-        // From here on: the rush of the beginning is not what is measured.
+        // From here on: the rush of the beginning, when all want a seed at once, is not what is measured.
+        while leases.load(Ordering::SeqCst) < workers && begun.elapsed() < Duration::from_secs(300)
+        {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        println!(
+            "all had a seed after {:.1} s",
+            begun.elapsed().as_secs_f64()
+        );
         let rush = latencies.lock().unwrap().drain(..).count();
         leases.store(0, Ordering::SeqCst);
         programs.store(0, Ordering::SeqCst);

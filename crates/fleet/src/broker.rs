@@ -186,6 +186,10 @@ fn refusal(url: &str, error: &async_nats::ConnectError) -> Error {
             Error::Credentials { url, reason }
         }
         ConnectErrorKind::ServerParse => Error::Address { url, reason },
+        // It is the other side that sends alerts.
+        _ if reason.contains("alert") || reason.contains("could not add certificate or key") => {
+            Error::OwnCertificate { url, reason }
+        }
         ConnectErrorKind::Tls => Error::Certificate { url, reason },
         _ if certificate(&reason) => Error::Certificate { url, reason },
         _ => Error::NoBroker { url, reason },

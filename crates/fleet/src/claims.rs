@@ -74,6 +74,8 @@ impl Entry {
 #[derive(Debug, Default)]
 pub(crate) struct View {
     tail: Tail,
+    /// All keys, those of entries that cannot be read included.
+    keys: BTreeSet<String>,
     entries: BTreeMap<String, Entry>,
     read: Option<Instant>,
     /// When a worker's heartbeat was first seen as it is.
@@ -87,14 +89,21 @@ impl View {
             return Ok(());
         }
         self.read = Some(Instant::now());
-        for item in self.tail.read(&room.signature_stream).await? {
+        let news = self.tail.read(&room.signature_stream).await?;
+        self.tail.taken(news.last);
+        for item in news.items {
             let key = item.subject.rsplit('.').next().unwrap_or_default();
+            self.keys.insert(key.to_owned());
             // An entry under another's key would let one signature be claimed twice.
             if let Some(entry) = Entry::read(&item.payload)
                 && key_of(&entry.signature) == key
             {
                 self.entries.insert(key.to_owned(), entry);
             }
+        }
+        // A bucket has one message per key. If there are more than we saw, all are read again.
+        if u64::try_from(self.keys.len()).unwrap_or(u64::MAX) < news.messages {
+            self.tail = Tail::default();
         }
         Ok(())
     }

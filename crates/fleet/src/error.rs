@@ -69,6 +69,17 @@ pub enum Error {
         /// In the TLS library's words.
         reason: String,
     },
+    /// Our own certificate is not accepted, or we showed none.
+    #[error(
+        "the broker at {url} gets no certificate of ours that it takes ({reason}); check --tls-cert and --tls-key: they belong \
+         together, the certificate has version 3, and an authority that the broker knows signed it"
+    )]
+    OwnCertificate {
+        /// The address.
+        url: String,
+        /// In the TLS library's words.
+        reason: String,
+    },
     /// No JetStream.
     #[error(
         "the broker at {url} has no JetStream ({reason}); start it with `nats-server -js`, or add `jetstream {{}}` to its configuration"

@@ -7,18 +7,20 @@
 //! 1. [`Broker`]: the connection; who may be talked to in the clear (this machine), credentials, TLS.
 //! 2. `names`, `room`: its streams and buckets, made once; somebody else's are recognised and left alone.
 //! 3. [`Fleet`]: campaigns by name. What a campaign is (settings, plan, schema) belongs to it, not to its workers.
-//! 4. `queue`: a work-queue stream of seeds. A seed is acknowledged when every build of it is judged and comes back when
-//!    its worker is silent for the length of a lease.
+//! 4. `queue`, `audit`: a work-queue stream of seeds. A seed is acknowledged when every build of it is judged and comes
+//!    back when its worker is silent for the length of a lease. An empty queue is not the end: what the log does not know
+//!    to be judged is put into it again.
 //! 5. `claims`: signatures in a bucket; compare-and-set lets one worker improve each.
 //! 6. `spool`, `courier`: results on their way. What cannot be delivered is kept on disk and delivered later.
 //! 7. `contents`: programs and cases in the object store under the hash of their content, verified when read.
 //! 8. `log`: the stream of facts, which is the campaign's memory, and the copy of it that reports look at.
 //! 9. `workers`, `status`: who works, how it stands.
-//! 10. `store`: all of it as a [`FleetStore`].
+//! 10. `store`: all of it as a [`FleetStore`]; `plan`, `worker`, `seeds` and `findings` in it are what its methods are about.
 //!
 //! Deliberately absent: no clock but the broker's is compared with another; everything that comes from the broker is
 //! bounded in size, checked, and never run outside the sandbox; nothing here starts a program or prints.
 
+mod audit;
 mod broker;
 mod campaign;
 mod claims;

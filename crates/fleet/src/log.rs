@@ -28,10 +28,21 @@ pub(crate) struct Item {
     pub(crate) payload: Vec<u8>,
 }
 
+/// What is new in a stream.
+pub(crate) struct News {
+    pub(crate) items: Vec<Item>,
+    /// Up to where.
+    pub(crate) last: u64,
+    /// How many messages the stream has.
+    pub(crate) messages: u64,
+}
+
 /// How far a stream is read.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     read: u64,
+    /// No message of the stream is ever replaced by another: all numbers are there.
+    dense: bool,
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
@@ -44,45 +55,70 @@ pub(crate) fn timestamp(nanoseconds: i128) -> Timestamp {
 }
 
 impl Tail {
-    /// What came since the last time, in order.
-    pub(crate) async fn read(&mut self, stream: &Stream) -> Result<Vec<Item>, Error> {
+    /// What came since the last time, in order. It comes again unless it is [taken](Tail::taken).
+    pub(crate) async fn read(&self, stream: &Stream) -> Result<News, Error> {
         let state = stream.get_info().await.map_err(failed)?.state;
         let last = state.last_sequence;
         if last <= self.read || state.messages == 0 {
-            return Ok(Vec::new());
+            return Ok(News {
+                items: Vec::new(),
+                last: self.read,
+                messages: state.messages,
+            });
         }
         let first = (self.read + 1).max(state.first_sequence);
         let mut items = if last - first < FEW {
             one_by_one(stream, first, last).await?
         } else {
-            together(stream, first, last).await?
+            together(stream, first, last, self.dense).await?
         };
-        self.read = last;
         items.retain(|item| item.payload.len() <= LARGEST);
-        Ok(items)
+        Ok(News {
+            items,
+            last,
+            messages: state.messages,
+        })
+    }
+
+    /// Of a stream whose messages stay for ever.
+    pub(crate) fn dense() -> Self {
+        Tail {
+            read: 0,
+            dense: true,
+        }
+    }
+
+    /// Goes on behind what was read.
+    pub(crate) fn taken(&mut self, last: u64) {
+        self.read = last;
     }
 }
 
 async fn one_by_one(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, Error> {
-    use async_nats::jetstream::stream::RawMessageErrorKind as Kind;
     let mut items = Vec::new();
     for sequence in first..=last {
-        match stream.get_raw_message(sequence).await {
-            Ok(message) => items.push(Item {
-                sequence,
-                time: timestamp(message.time.unix_timestamp_nanos()),
-                subject: message.subject.to_string(),
-                payload: message.payload.to_vec(),
-            }),
-            // Replaced by a newer one of its subject.
-            Err(error) if matches!(error.kind(), Kind::NoMessageFound) => {}
-            Err(error) => return Err(failed(error)),
-        }
+        // Those that are gone were replaced by a newer one of their subject.
+        items.extend(one(stream, sequence).await?);
     }
     Ok(items)
 }
 
-async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, Error> {
+/// The message of a number, from the server that leads; `None` if there is none.
+async fn one(stream: &Stream, sequence: u64) -> Result<Option<Item>, Error> {
+    use async_nats::jetstream::stream::RawMessageErrorKind as Kind;
+    match stream.get_raw_message(sequence).await {
+        Ok(message) => Ok(Some(Item {
+            sequence,
+            time: timestamp(message.time.unix_timestamp_nanos()),
+            subject: message.subject.to_string(),
+            payload: message.payload.to_vec(),
+        })),
+        Err(error) if matches!(error.kind(), Kind::NoMessageFound) => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+async fn together(stream: &Stream, first: u64, last: u64, dense: bool) -> Result<Vec<Item>, Error> {
     let consumer = stream
         .create_consumer(pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence {
@@ -97,10 +133,11 @@ async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, E
         .await
         .map_err(failed)?;
     let mut items: Vec<Item> = Vec::new();
+    let mut come = 0;
     let name = consumer.cached_info().name.clone();
     let complete = |items: &[Item]| items.last().is_some_and(|item| item.sequence >= last);
     while !complete(&items) {
-        let before = items.len();
+        let before = come;
         let mut batch = consumer
             .batch()
             .max_messages(MANY)
@@ -111,6 +148,16 @@ async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, E
         while let Some(message) = batch.next().await {
             let message = message.map_err(failed)?;
             let info = message.info().map_err(failed)?;
+            // Nobody sends again what a broken connection swallowed: whoever notices begins anew.
+            come += 1;
+            if info.consumer_sequence != come {
+                return Err(failed("messages were lost on the way"));
+            }
+            // A server's consumer was seen to pass over a message that the log has.
+            let next = items.last().map_or(first, |item| item.sequence + 1);
+            if dense && next < info.stream_sequence {
+                items.extend(one_by_one(stream, next, info.stream_sequence - 1).await?);
+            }
             items.push(Item {
                 sequence: info.stream_sequence,
                 time: timestamp(info.published.unix_timestamp_nanos()),
@@ -121,7 +168,7 @@ async fn together(stream: &Stream, first: u64, last: u64) -> Result<Vec<Item>, E
                 break;
             }
         }
-        if items.len() == before {
+        if come == before {
             return Err(failed("its messages do not come"));
         }
     }
@@ -145,7 +192,7 @@ impl Copy {
         let folder = tempfile::tempdir().map_err(Error::Runtime)?;
         Ok(Copy {
             store: SqliteStore::create(folder.path())?,
-            tail: Tail::default(),
+            tail: Tail::dense(),
             unreadable: 0,
             _folder: folder,
         })
@@ -158,13 +205,14 @@ impl Copy {
 
     /// Takes over what is new.
     pub(crate) fn refresh(&mut self, room: &Room) -> Result<(), Error> {
-        let items = room.link.runtime.block_on(self.tail.read(&room.log))?;
+        let news = room.link.runtime.block_on(self.tail.read(&room.log))?;
         let mut told = Vec::new();
-        for item in items {
+        let mut unreadable = 0;
+        for item in news.items {
             let fact = match serde_json::from_slice::<Fact>(&item.payload) {
                 Ok(fact) if is_sound(&fact) => fact,
                 _ => {
-                    self.unreadable += 1;
+                    unreadable += 1;
                     continue;
                 }
             };
@@ -172,9 +220,11 @@ impl Copy {
                 Fact::Learnt {
                     culprit: Some(hash),
                     ..
-                } => contents::get(room, hash)
-                    .ok()
-                    .and_then(|bytes| serde_json::from_slice(&bytes).ok()),
+                } => match contents::get(room, hash) {
+                    Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+                    Err(error) if error.is_passing() => return Err(error),
+                    Err(_) => None,
+                },
                 _ => None,
             };
             told.push(Told {
@@ -185,6 +235,8 @@ impl Copy {
             });
         }
         self.store.replay(&told)?;
+        self.unreadable += unreadable;
+        self.tail.taken(news.last);
         Ok(())
     }
 }

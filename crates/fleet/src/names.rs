@@ -78,6 +78,11 @@ impl Names {
         format!("candor.{}.log.{sort}", self.campaign)
     }
 
+    /// Facts about one seed and its parts.
+    pub(crate) fn parts(&self, stream: &Stream, number: u64) -> String {
+        self.seed(stream, number, "*")
+    }
+
     /// Facts about one seed, or a part of it.
     pub(crate) fn seed(&self, stream: &Stream, number: u64, part: &str) -> String {
         let part = if part.is_empty() { "all" } else { part };

@@ -3,7 +3,8 @@
 //! The campaign's plan says which seeds there are; there may be no end of them, so the queue holds the next few
 //! hundred. Whoever finds it short feeds it, in two steps: first the feed's entry says what is being put into the
 //! queue, then, when it is there, that it is. Who finds such an entry unchanged for the length of a lease does it
-//! again: seeds have names, and one that comes twice is found to be finished.
+//! again: seeds have names, and one that comes twice is found to be finished. At the end of the plan the same is done
+//! with what the log does not know to be judged (see [`audit`](crate::audit)).
 
 use std::time::Instant;
 
@@ -14,10 +15,10 @@ use candor_store::{Fact, Stream, Wish};
 use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::courier::{publish, refused};
 use crate::names::is_sequence;
 use crate::room::Room;
+use crate::{Error, audit};
 
 /// Seeds put into the queue at a time.
 const BATCH: u64 = 256;
@@ -66,13 +67,16 @@ pub(crate) struct Feed {
     pub(crate) fed: u64,
     /// Somebody is putting in what lies before this.
     until: Option<Place>,
+    /// So many of them, from the first on, are known to be judged.
+    #[serde(default)]
+    audited: u64,
 }
 
 /// What feeding came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fed {
-    /// There are more in the queue now.
-    Some,
+    /// There are so many more in the queue now.
+    Some(usize),
     /// Somebody else is at it.
     Busy,
     /// The plan has no more.
@@ -110,6 +114,16 @@ fn next(plan: &[Wish], mut place: Place, most: u64) -> (Vec<Item>, Place) {
         }
     }
     (items, place)
+}
+
+/// All seeds of a plan in its order.
+fn seeds(plan: &[Wish]) -> impl Iterator<Item = Item> {
+    let mut place = Place::default();
+    std::iter::from_fn(move || {
+        let (mut items, behind) = next(plan, place, 1);
+        place = behind;
+        items.pop()
+    })
 }
 
 /// Feeds the queue.
@@ -167,38 +181,78 @@ impl Feeder {
         if items.is_empty() {
             return Ok(Fed::End);
         }
-        if feed.until.is_some() {
-            let now = Instant::now();
-            let seen = self.seen.get_or_insert((revision, now));
-            if seen.0 != revision {
-                *seen = (revision, now);
-            }
-            if seen.1.elapsed() < room.lease {
-                return Ok(Fed::Busy);
-            }
+        if self.is_busy(room, &feed, revision) {
+            return Ok(Fed::Busy);
         }
         feed.until = Some(until);
         let Some(revision) = write_feed(room, &feed, revision).await? else {
             return Ok(Fed::Busy);
         };
-        self.put(room, &items).await?;
+        self.put(room, &items, true).await?;
         let done = Feed {
             place: until,
             fed: feed.fed + u64::try_from(items.len()).unwrap_or(0),
             until: None,
+            audited: feed.audited,
         };
         // If somebody thought us dead, he did the same.
         write_feed(room, &done, revision).await?;
         self.seen = None;
-        Ok(Fed::Some)
+        Ok(Fed::Some(items.len()))
     }
 
-    async fn put(&self, room: &Room, items: &[Item]) -> Result<(), Error> {
+    /// With an empty queue and nothing more in the plan: puts in again what is not judged.
+    pub(crate) async fn audit(&mut self, room: &Room, plan: &[Wish]) -> Result<Fed, Error> {
+        let (mut feed, revision) = read_feed(room).await?;
+        if feed.audited >= feed.fed {
+            return Ok(Fed::End);
+        }
+        if self.is_busy(room, &feed, revision) {
+            return Ok(Fed::Busy);
+        }
+        feed.until = Some(feed.place);
+        let Some(revision) = write_feed(room, &feed, revision).await? else {
+            return Ok(Fed::Busy);
+        };
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let (fed, judged) = (count(feed.fed), count(feed.audited));
+        let missing = audit::missing(room, seeds(plan).take(fed).skip(judged)).await?;
+        // Without their names: the server may remember those of messages that it lost.
+        self.put(room, &missing, false).await?;
+        feed.until = None;
+        if missing.is_empty() {
+            feed.audited = feed.fed;
+        }
+        write_feed(room, &feed, revision).await?;
+        self.seen = None;
+        Ok(match missing.len() {
+            0 => Fed::End,
+            count => Fed::Some(count),
+        })
+    }
+
+    /// Whether somebody is at it, and was not seen at the same place for the length of a lease.
+    fn is_busy(&mut self, room: &Room, feed: &Feed, revision: u64) -> bool {
+        if feed.until.is_none() {
+            return false;
+        }
+        let now = Instant::now();
+        let seen = self.seen.get_or_insert((revision, now));
+        if seen.0 != revision {
+            *seen = (revision, now);
+        }
+        seen.1.elapsed() < room.lease
+    }
+
+    async fn put(&self, room: &Room, items: &[Item], named: bool) -> Result<(), Error> {
         // A few at a time on their way: a queue in three places takes its time for each.
         let mut sending = futures_util::stream::iter(items.iter().map(|item| {
             let name = format!("seed/{}/{}", item.stream.0, item.number);
             let body = serde_json::to_vec(item).unwrap_or_default();
-            async move { publish(room, room.names.seeds(), Some(&name), body).await }
+            async move {
+                let name = named.then_some(name.as_str());
+                publish(room, room.names.seeds(), name, body).await
+            }
         }))
         .buffer_unordered(32);
         while let Some(sent) = sending.next().await {
@@ -217,6 +271,8 @@ pub(crate) struct Handed {
     pub(crate) attempt: u32,
     /// How many are behind it.
     pub(crate) behind: u64,
+    /// Its number in the queue.
+    pub(crate) sequence: u64,
 }
 
 /// The next message of a queue, if one comes in time.
@@ -239,7 +295,7 @@ pub(crate) async fn hand_out(
     let message = message.map_err(|error| failed(&error))?;
     let info = message.info().map_err(|error| failed(&error))?;
     let attempt = u32::try_from(info.delivered).unwrap_or(1);
-    let behind = info.pending;
+    let (behind, sequence) = (info.pending, info.stream_sequence);
     let Some(reply) = message.reply.as_ref().map(ToString::to_string) else {
         return Ok(None);
     };
@@ -253,6 +309,7 @@ pub(crate) async fn hand_out(
         reply,
         attempt,
         behind,
+        sequence,
     }))
 }
 
@@ -313,7 +370,10 @@ mod tests {
             ("csmith", 9),
             ("csmith", 11),
         ];
-        assert_eq!(all, expected.map(|(s, n)| (s.to_owned(), n)));
+        let expected = expected.map(|(s, n)| (s.to_owned(), n));
+        assert_eq!(all, expected);
+        let again = seeds(&plan).map(|i| (i.stream.0, i.number));
+        assert_eq!(again.collect::<Vec<_>>(), expected);
         // More seeds later: the place stays good.
         let longer = [
             plan[0].clone(),

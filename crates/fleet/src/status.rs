@@ -124,7 +124,7 @@ pub(crate) async fn workers(room: &Room) -> Result<Vec<Hand>, Error> {
         .map_err(|error| refused(room, &error))?;
     let mut now = Timestamp(0);
     let mut hands = Vec::new();
-    for item in Tail::default().read(&room.state_stream).await? {
+    for item in Tail::default().read(&room.state_stream).await?.items {
         if item.sequence == revision {
             now = item.time;
         }

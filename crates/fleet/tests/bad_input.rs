@@ -4,55 +4,16 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use std::path::Path;
 use std::time::Duration;
 
-use candor_fleet::{Broker, Error, Fleet, FleetStore, Terms};
-use candor_store::{Campaign, Grant, Outcome, Store, Stream, Timestamp, Wish, WorkerId};
+use candor_fleet::{Error, Fleet, FleetStore, Terms};
+use candor_store::{Grant, Outcome, Store, WorkerId};
 use serde_json::json;
+use support::campaign::{begin, broker, lease, refused};
 use support::{Server, free_port};
 
-fn broker(url: String) -> Broker {
-    Broker {
-        url,
-        ..Broker::default()
-    }
-}
-
-fn refused(broker: &Broker) -> Error {
-    Fleet::connect(broker).unwrap_err()
-}
-
 fn terms() -> Terms {
-    Terms {
-        lease: Duration::from_secs(5),
-        ..Terms::default()
-    }
-}
-
-fn begin(fleet: &Fleet, name: &str, spool: &Path, seeds: u64) -> FleetStore {
-    let store = fleet.begin(name, &terms(), spool).unwrap();
-    store.plan(&[wish(seeds)]).unwrap();
-    store.begin(&campaign()).unwrap();
-    store
-}
-
-fn wish(seeds: u64) -> Wish {
-    Wish {
-        stream: Stream("csmith".into()),
-        first: 1,
-        step: 1,
-        end: Some(1 + seeds),
-        file: None,
-    }
-}
-
-fn campaign() -> Campaign {
-    Campaign {
-        created: Timestamp(0),
-        candor: "0".into(),
-        settings: json!({"seed": 1}),
-    }
+    lease(5)
 }
 
 #[test]
@@ -71,87 +32,13 @@ fn a_broker_without_jetstream() {
 }
 
 #[test]
-fn credentials_right_and_wrong() {
-    let server = Server::with(
-        "jetstream { store_dir: \"STORE\" }\nauthorization { user: me, password: secret }\n",
-    );
-    let error = refused(&broker(server.url()));
-    assert!(matches!(error, Error::Credentials { .. }), "{error}");
-    let with = |password: &str| Broker {
-        user: Some(("me".into(), password.into())),
-        ..broker(server.url())
-    };
-    let error = refused(&with("wrong"));
-    assert!(matches!(error, Error::Credentials { .. }), "{error}");
-    Fleet::connect(&with("secret")).unwrap();
-
-    // The pair is from the documentation of NATS.
-    let server = Server::with(
-        "jetstream { store_dir: \"STORE\" }\nauthorization { users: [ { nkey: \
-         UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] }\n",
-    );
-    let seed = server.folder().join("seed");
-    let with = |path: &Path| Broker {
-        nkey: Some(path.to_owned()),
-        ..broker(server.url())
-    };
-    std::fs::write(
-        &seed,
-        "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n",
-    )
-    .unwrap();
-    Fleet::connect(&with(&seed)).unwrap();
-    std::fs::write(&seed, "nonsense").unwrap();
-    let error = refused(&with(&seed));
-    assert!(matches!(error, Error::Credentials { .. }), "{error}");
-    let error = refused(&with(Path::new("/nonexistent")));
-    assert!(error.to_string().contains("/nonexistent"), "{error}");
-    let error = refused(&Broker {
-        creds: Some(seed),
-        ..broker(server.url())
-    });
-    assert!(matches!(error, Error::File { .. }), "{error}");
-}
-
-#[test]
-fn certificates_good_expired_and_of_nobody_we_know() {
-    let tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
-    let serve = |certificate: &str| {
-        Server::with(&format!(
-            "jetstream {{ store_dir: \"STORE\" }}\ntls {{ cert_file: \"{0}/{certificate}\", key_file: \"{0}/server.key\" }}\n",
-            tls.display()
-        ))
-    };
-    let to = |server: &Server, ca: bool| Broker {
-        url: format!("tls://localhost:{}", server.port),
-        ca: ca.then(|| tls.join("ca.pem")),
-        ..Broker::default()
-    };
-    let good = serve("server.pem");
-    Fleet::connect(&to(&good, true)).unwrap();
-    let unknown = refused(&to(&good, false));
-    assert!(matches!(unknown, Error::Certificate { .. }), "{unknown}");
-    let expired = serve("expired.pem");
-    let error = refused(&to(&expired, true));
-    assert!(matches!(error, Error::Certificate { .. }), "{error}");
-    assert!(
-        error.to_string().to_lowercase().contains("expired"),
-        "{error}"
-    );
-    // Plain words to a server that wants TLS, and TLS to one that has none.
-    let plain = Server::start();
-    let error = refused(&to(&plain, true));
-    assert!(error.to_string().contains("localhost"), "{error}");
-}
-
-#[test]
 fn campaigns_that_are_not_there_not_ours_or_not_of_this_version() {
     let server = Server::start();
     let fleet = Fleet::connect(&broker(server.url())).unwrap();
     let spool = tempfile::tempdir().unwrap();
     let error = fleet.open("gcc16", spool.path()).unwrap_err();
     assert!(error.to_string().contains("no campaign `gcc16`"), "{error}");
-    drop(begin(&fleet, "gcc16", spool.path(), 3));
+    drop(begin(&fleet, "gcc16", &terms(), spool.path(), Some(3)));
     assert_eq!(fleet.campaigns().unwrap(), ["gcc16"]);
     let error = fleet.open("gcc61", spool.path()).unwrap_err();
     assert!(error.to_string().contains("did you mean gcc16?"), "{error}");
@@ -229,7 +116,7 @@ fn a_full_broker_takes_nothing_and_nothing_is_lost() {
     let server = Server::with("jetstream { store_dir: \"STORE\", max_file_store: 300KB }\n");
     let fleet = Fleet::connect(&broker(server.url())).unwrap();
     let spool = tempfile::tempdir().unwrap();
-    let store = begin(&fleet, "full", spool.path(), 5);
+    let store = begin(&fleet, "full", &terms(), spool.path(), Some(5));
     let worker = store.join("w").unwrap();
     let Grant::Seed(lease) = store.grant(worker, &[]).unwrap() else {
         panic!("a seed");

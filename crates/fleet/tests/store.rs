@@ -7,13 +7,11 @@ mod support;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use candor_fleet::{Broker, Fleet, FleetStore, Terms};
-use candor_store::{
-    Campaign, Count, FindingId, Grant, Improvement, Lease, Metric, NewFinding, Outcome, Signature,
-    State, Store, Stream, Timestamp, Wish, WorkerId,
-};
+use candor_fleet::{Fleet, FleetStore};
+use candor_store::{Count, Grant, Improvement, Lease, Metric, Outcome, State, Store, WorkerId};
 use serde_json::json;
 use support::Server;
+use support::campaign::{begin, connect, finding, lease};
 
 const LEASE: Duration = Duration::from_secs(2);
 
@@ -31,36 +29,12 @@ impl Place {
     }
 
     fn fleet(&self) -> Fleet {
-        Fleet::connect(&Broker {
-            url: self.server.url(),
-            ..Broker::default()
-        })
-        .unwrap()
+        connect(self.server.url())
     }
 
     fn begin(&self, seeds: u64) -> FleetStore {
-        let terms = Terms {
-            lease: LEASE,
-            ..Terms::default()
-        };
-        let store = self.fleet().begin("c", &terms, self.spool.path()).unwrap();
-        store
-            .plan(&[Wish {
-                stream: Stream("csmith".into()),
-                first: 1,
-                step: 1,
-                end: Some(seeds + 1),
-                file: None,
-            }])
-            .unwrap();
-        store
-            .begin(&Campaign {
-                created: Timestamp(0),
-                candor: "0".into(),
-                settings: json!({"seed": 1}),
-            })
-            .unwrap();
-        store
+        let terms = lease(LEASE.as_secs());
+        begin(&self.fleet(), "c", &terms, self.spool.path(), Some(seeds))
     }
 
     fn open(&self) -> FleetStore {
@@ -86,25 +60,6 @@ fn builds(more: u64) -> Vec<Count> {
         compiler: "gcc-12".into(),
         more,
     }]
-}
-
-fn finding(seed: u64, signature: &str) -> NewFinding {
-    NewFinding {
-        id: FindingId::of(&[&seed.to_string(), signature]),
-        stream: Stream("csmith".into()),
-        seed,
-        variant: None,
-        kind: "crash".into(),
-        compiler: "gcc-12".into(),
-        version: "12.2.0".into(),
-        family: "gcc".into(),
-        level: "-O2".into(),
-        signature: Signature(signature.into()),
-        priority: 5,
-        title: "it crashes".into(),
-        case: json!({"program": {"text": format!("int main{seed};")}, "flags": ["-O2"]}),
-        affected: json!({"gcc-12": ["-O2"]}),
-    }
 }
 
 fn counted(store: &FleetStore) -> u64 {
@@ -395,4 +350,76 @@ fn what_is_not_what_it_says_is_refused() {
     store.complete(&lease, &Outcome::Judged, &[]).unwrap();
     assert!(grant(&store, worker).is_none());
     store.leave(worker).unwrap();
+}
+
+/// Takes messages of some seeds out of the queue behind everybody's back, as a server does that is killed at a bad moment.
+fn lose(place: &Place, seeds: &[u64]) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut lost = 0;
+    runtime.block_on(async {
+        let client = async_nats::connect(place.server.url()).await.unwrap();
+        let context = async_nats::jetstream::new(client);
+        let queue = context.get_stream("candor-c-queue").await.unwrap();
+        let last = queue.get_info().await.unwrap().state.last_sequence;
+        for sequence in 1..=last {
+            let Ok(message) = queue.get_raw_message(sequence).await else {
+                continue;
+            };
+            let item: serde_json::Value = serde_json::from_slice(&message.payload).unwrap();
+            if seeds.contains(&item["number"].as_u64().unwrap()) {
+                queue.delete_message(sequence).await.unwrap();
+                lost += 1;
+            }
+        }
+    });
+    assert_eq!(lost, seeds.len());
+}
+
+#[test]
+fn seeds_that_the_broker_lost_are_handed_out_again() {
+    let place = Place::new();
+    let store = place.begin(5);
+    let worker = store.join("w").unwrap();
+    let first = grant(&store, worker).unwrap();
+    let others: Vec<u64> = (1..=5).filter(|seed| *seed != first.number).collect();
+    lose(&place, &others[1..3]);
+    store.complete(&first, &Outcome::Judged, &[]).unwrap();
+    let mut judged = vec![first.number];
+    while let Some(lease) = grant(&store, worker) {
+        store.complete(&lease, &Outcome::Judged, &[]).unwrap();
+        judged.push(lease.number);
+    }
+    judged.sort_unstable();
+    assert_eq!(judged, [1, 2, 3, 4, 5]);
+    let said = store.notices().join("\n");
+    assert!(said.contains("the broker lost 2 seeds"), "{said}");
+    assert_eq!(store.seeds().unwrap().judged, 5);
+    store.leave(worker).unwrap();
+}
+
+#[test]
+fn the_rest_of_a_seed_that_the_broker_lost_is_left_again() {
+    let place = Place::new();
+    let one = place.begin(1);
+    let two = place.open();
+    let (first, second) = (one.join("gcc").unwrap(), two.join("clang").unwrap());
+    let names = |name: &str| vec![name.to_owned()];
+    one.equip(first, &names("gcc-12"), &names("clang-19"))
+        .unwrap();
+    two.equip(second, &names("clang-19"), &names("gcc-12"))
+        .unwrap();
+    let lease = grant(&one, first).unwrap();
+    one.complete(&lease, &Outcome::Judged, &[]).unwrap();
+    lose(&place, &[1]);
+    assert!(grant(&one, first).is_none(), "our part of it is done");
+    let lease = grant(&two, second).unwrap();
+    assert_eq!(lease.compilers, Some(names("clang-19")));
+    two.complete(&lease, &Outcome::Judged, &[]).unwrap();
+    assert!(grant(&two, second).is_none());
+    assert_eq!(two.seeds().unwrap().judged, 1);
+    one.leave(first).unwrap();
+    two.leave(second).unwrap();
 }

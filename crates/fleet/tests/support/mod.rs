@@ -1,6 +1,8 @@
 //! Real nats-servers on this machine's loopback, on free ports, gone at the end of the test.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod campaign;
+
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -50,7 +52,11 @@ impl Server {
 
     pub fn restart(&mut self) {
         self.kill();
-        let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.folder.path().join("log"))
+            .unwrap();
         let child = Command::new("/usr/sbin/nats-server")
             .arg("-c")
             .arg(&self.config)
