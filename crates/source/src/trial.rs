@@ -10,7 +10,7 @@
 //! runs nothing else of ours.
 
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 /// Memory that a parse may take beyond what the process has already.
