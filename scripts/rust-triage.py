@@ -49,7 +49,7 @@ def show(folder, finding):
 
 def expression(variable):
     """`r.*.x` is `(*r).x`, a variant's field is reached without its name."""
-    text = variable
+    text = re.sub(r"\.[A-Z]\w*", "", variable)
     while ".*" in text:
         before, after = text.split(".*", 1)
         text = f"(*{before}){after}"
@@ -101,9 +101,11 @@ def main():
         with open(f"{folder}/opt_me_not.rs", "w") as file:
             file.write(BARRIER)
         run(["rustc", "--edition=2021", "-Cpanic=abort", "--emit=obj", "opt_me_not.rs", "-o", "opt_me_not.o"], cwd=folder)
-        for entry in map(json.loads, open(reports)):
-            source = open(f"{corpus}/{entry['program']}.rs").read()
-            for finding in entry["report"]["findings"]:
+        entries = [json.loads(line) for line in open(reports)]
+        # one level after the other: -O3 mostly repeats -O2
+        for level in ["-O1", "-O2", "-Os", "-O3"]:
+            for entry, finding in ((entry, f) for entry in entries for f in entry["report"]["findings"] if f["level"] == level):
+                source = open(f"{corpus}/{entry['program']}.rs").read()
                 key = (entry["program"], finding["function"] or "-", finding["variable"], finding["level"])
                 if key not in done and wanted in "/".join(key):
                     cause, evidence = judge(folder, source, finding)

@@ -122,7 +122,9 @@ pub fn operands(tree: &Tree) -> Vec<Edit> {
                 | "if_expression"
                 | "match_expression"
         );
-        if !is_expression(kind) || is_loop_or_branch || kind == "block" {
+        // a macro's tokens and a path have no parts that are values
+        let has_no_parts = matches!(kind, "block" | "macro_invocation" | "scoped_identifier");
+        if !is_expression(kind) || is_loop_or_branch || has_no_parts {
             continue;
         }
         for part in parts(tree, id) {
