@@ -187,6 +187,16 @@ fn main() {
     assert!(report.not_compared.is_empty(), "{:?}", report.not_compared);
 }
 
+/// Where no barrier is called, not even in the reference, there is nothing to compare, and that is said.
+#[test]
+fn a_program_without_a_reached_point_is_no_error() {
+    let text = "fn idle(n: i32) -> i32 {\n    let m = n;\n    m\n}\nfn main() {}\n";
+    let report = ask("idle.rs", text, PointChoice::All, &["-O2"]);
+    assert_eq!((report.stops, report.findings.len()), (0, 0));
+    let notes = report.notes.join("; ");
+    assert!(notes.contains("no chosen point is ever reached"), "{notes}");
+}
+
 /// A program with `unsafe`, with a stand-in for Miri beside rustc that says something.
 fn with_miri(says: &str, code: u8) -> Result<Report, candor_check::Error> {
     let directory = tempfile::tempdir().unwrap();
