@@ -59,6 +59,15 @@ pub fn hoist(tree: &Tree) -> Vec<Edit> {
                     edits.push(Edit::replace(tree.range(choice), tree.text_of(value)));
                 }
             }
+            // the value without a name for it
+            "let_declaration" => {
+                if let Some(value) = tree.field(id, "value") {
+                    edits.push(Edit::replace(
+                        tree.range(id),
+                        format!("{};", tree.text_of(value)),
+                    ));
+                }
+            }
             "expression_statement" => {
                 let only: Vec<Id> = tree.named(id).collect();
                 if let [block] = only.as_slice()
@@ -286,6 +295,11 @@ mod tests {
             "fn f() { { g(); } }"
         ));
         assert!(makes(hoist, "mod m { fn f() {} }", "fn f() {}"));
+        assert!(makes(
+            hoist,
+            "fn f() { let (a, b) = g(); }",
+            "fn f() { g(); }"
+        ));
     }
 
     #[test]

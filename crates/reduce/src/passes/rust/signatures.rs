@@ -19,6 +19,7 @@ pub fn parameters(tree: &Tree) -> Vec<Edit> {
         let own = all.iter().any(|one| tree.kind(*one) == "self_parameter");
         let typed = all.iter().filter(|one| tree.kind(**one) == "parameter");
         for (number, parameter) in typed.enumerate() {
+            let mut passed = None;
             let mut edit = Edit::delete(with_comma(&tree.text, tree.range(*parameter)));
             for call in tree.of_kind("call_expression") {
                 let (Some(called), Some(arguments)) =
@@ -31,8 +32,23 @@ pub fn parameters(tree: &Tree) -> Vec<Edit> {
                 if last_name(tree, called) == tree.text_of(name)
                     && let Some(argument) = tree.named(arguments).nth(place)
                 {
+                    passed = passed.or(Some(argument));
                     edit = edit.join(Edit::delete(with_comma(&tree.text, tree.range(argument))));
                 }
+            }
+            // what is passed may stand for the parameter where that is a literal
+            if let (Some(passed), Some(pattern)) = (passed, tree.field(*parameter, "pattern"))
+                && tree.kind(passed).ends_with("_literal")
+            {
+                let uses = tree.below(function).filter(|id| {
+                    tree.kind(*id) == "identifier"
+                        && tree.text_of(*id) == tree.text_of(pattern)
+                        && !tree.is_below(*id, list)
+                });
+                let constant = uses.fold(edit.clone(), |edit, one| {
+                    edit.and(tree.range(one), tree.text_of(passed))
+                });
+                edits.push(constant);
             }
             edits.push(edit);
         }
@@ -195,6 +211,11 @@ mod tests {
             parameters,
             "fn f(a: i32, b: u8) {} fn main() { f(1, 2); f(3, 4); }",
             "fn f(a: i32) {} fn main() { f(1); f(3); }"
+        ));
+        assert!(makes(
+            parameters,
+            "fn f(a: i32) -> i32 { a + 1 } fn main() { f(7); }",
+            "fn f() -> i32 { 7 + 1 } fn main() { f(); }"
         ));
         assert!(makes(
             parameters,
