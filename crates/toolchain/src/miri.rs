@@ -166,8 +166,8 @@ impl Miri {
 }
 
 fn last_line(text: &str) -> &str {
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.last().unwrap_or("it said nothing")
+    let mut lines = text.lines().rev().filter(|line| !line.trim().is_empty());
+    lines.next().unwrap_or("it said nothing")
 }
 
 /// What Miri's end means. A program may fail by itself (a panic is 101) without undefined behaviour.

@@ -219,8 +219,7 @@ pub fn macros(tree: &Tree) -> Vec<Edit> {
         };
         let tokens = tree
             .below(id)
-            .filter(|below| tree.kind(*below) == "token_tree")
-            .next();
+            .find(|below| tree.kind(*below) == "token_tree");
         let Some(tokens) = tokens else { continue };
         if tree.text_of(*name) == "vec" {
             for element in tree.named(tokens) {
