@@ -363,6 +363,9 @@ struct Work<'w, 't> {
     names: Names,
 }
 
+/// Looks at a tree and offers edits.
+type RustPass = fn(&syntax::Tree) -> Vec<edit::Edit>;
+
 impl Work<'_, '_> {
     fn run(&mut self, jury: &Jury<'_>, original: &str) -> Result<(), Stop> {
         let mut session = Session::new(jury, original, self.settings.seed);
@@ -441,7 +444,7 @@ impl Work<'_, '_> {
                 session.sweep(rust::remove(&tree, level), Growth::Never)?;
                 level += 1;
             }
-            let passes: [(&'static str, fn(&syntax::Tree) -> Vec<edit::Edit>); 7] = [
+            let passes: [(&'static str, RustPass); 7] = [
                 ("control flow", rust::expressions::hoist),
                 ("what is printed", rust::expressions::macros),
                 ("parameters", rust::signatures::parameters),
