@@ -111,7 +111,7 @@ mod tests {
         );
         assert_eq!(
             readable(
-                "_ZN4core3fmt3num52_$LT$impl$u20$core..fmt..Debug$u20$for$u20$i32$GT$3fmt17h0123456789abcdefE"
+                "_ZN4core3fmt3num50_$LT$impl$u20$core..fmt..Debug$u20$for$u20$i32$GT$3fmt17h0123456789abcdefE"
             ),
             "core::fmt::num::<impl core::fmt::Debug for i32>::fmt"
         );
