@@ -62,6 +62,14 @@ if ! command -v cargo >/dev/null; then
   exit 2
 fi
 
+# conform on Rust programs needs a libLLVM that reads rustc's IR, which is newer than Debian 12's
+if [ "${1:-}" = --tests ]; then
+  needed=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+  if [ "${needed:-0}" -gt 19 ] && ! [ -e "${XDG_CACHE_HOME:-$HOME/.cache}/candor/llvm-$needed/libLLVM.so" ]; then
+    ./scripts/llvm-library.sh "$needed"
+  fi
+fi
+
 if [ "${1:-}" = --tests ] && ! { [ -d tests/browser/node_modules/playwright-core ] && [ -d tests/browser/node_modules/ajv ]; }; then
   npm --prefix tests/browser ci --silent --no-audit --no-fund
 fi

@@ -2,22 +2,25 @@
 # Fetches a libLLVM that this Debian does not have from a newer suite, with the C library it needs and the
 # archives that name its functions, and makes a wrapper that runs candor with them.
 #
+#   scripts/llvm-library.sh 23                                     where candor finds it by itself
 #   scripts/llvm-library.sh 23 /var/tmp/llvm-23-library sid
-#   /var/tmp/llvm-23-library/run candor conform --lib /var/tmp/llvm-23-library/libLLVM.so --pass licm f.ll
+#   /var/tmp/llvm-23-library/run PROGRAM ARGUMENTS...
 #
-# A library that wants a newer libc cannot be loaded into a process that started with the old one, so the
-# wrapper starts the whole process under the newer suite's loader. Needs no root; 60-120 MB are downloaded.
+# A library that wants a newer libc cannot be loaded into a process that started with the old one: candor starts
+# itself again under the newer suite's loader, and the wrapper does so for other programs. Needs no root; 60-120 MB are downloaded.
 # Suites (2026): trixie has 17, 18, 19, 22; sid has 19, 21, 22, 23.
 set -euo pipefail
 
-if [ $# -ne 3 ]; then
-  echo "usage: $0 VERSION DIRECTORY SUITE      (e.g. $0 23 /var/tmp/llvm-23-library sid)" >&2
+if [ $# -lt 1 ] || [ $# -gt 3 ]; then
+  echo "usage: $0 VERSION [DIRECTORY [SUITE]]      (e.g. $0 23 /var/tmp/llvm-23-library sid)" >&2
   exit 2
 fi
 version=$1
-mkdir -p "$2"
-target=$(cd "$2" && pwd)
-suite=$3
+place=${2:-${XDG_CACHE_HOME:-$HOME/.cache}/candor/llvm-$version}
+mkdir -p "$place"
+target=$(cd "$place" && pwd)
+case "$version" in 17 | 18 | 19 | 22) default=trixie ;; *) default=sid ;; esac
+suite=${3:-$default}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -152,6 +152,7 @@ pub fn audit(
                         },
                         expected,
                         shown,
+                        notes: Vec::new(),
                         replay: (request.replay)(compiler, level) + " --audit",
                     });
                     if died {

@@ -391,6 +391,7 @@ impl Court<'_> {
             },
             expected,
             shown,
+            notes: Vec::new(),
             replay: (self.replay)(compared.compiler, &compared.level),
         }
     }

@@ -103,6 +103,9 @@ pub struct Finding {
     pub places: Vec<Place>,
     /// What makes it the same bug as another.
     pub signature: Signature,
+    /// What a reader should know before believing it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The command that shows it again.
     pub replay: String,
 }
@@ -297,6 +300,9 @@ pub struct Report {
     pub points: usize,
     /// Places passed over, by reason.
     pub skipped: BTreeMap<String, usize>,
+    /// Variables left out at points that were reached, by reason: how many (point, variable) pairs (Rust).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_compared: BTreeMap<String, usize>,
     /// Stops of the reference run.
     pub stops: usize,
     /// What became of the values, per compiler and level.

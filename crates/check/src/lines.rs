@@ -401,6 +401,7 @@ fn confirm(
             },
             expected,
             shown,
+            notes: Vec::new(),
             replay: request.replay(),
         });
     }

@@ -189,6 +189,11 @@ impl Recording {
         Some((self.sites.get(stop.site as usize)?, stop.visit))
     }
 
+    /// Every place where it stopped.
+    pub fn sites(&self) -> &[RecordedSite] {
+        &self.sites
+    }
+
     /// What the reference run saw of a leaf when it first looked.
     pub fn first(&self, key: KeyId) -> Option<&Observation> {
         let (_, seen) = self.changes.iter().find(|(changed, _)| *changed == key)?;

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use candor_dwarf::Image;
 use candor_source::Clang;
-use candor_toolchain::{Compiler, Gate, GateVerdict, Program};
+use candor_toolchain::{Compiler, Gate, GateVerdict, Miri, MiriVerdict, Program};
 use candor_tracer::{Debugger, Outcome};
 
 use crate::confirm::{Compared, Court, Printer};
 use crate::finding::{Counts, Finding, Report, Row, Undecided};
 use crate::native::compare_build;
+use crate::not_compared::not_compared;
 use crate::plan::{Plan, PointChoice};
 use crate::rust_shadow::RustShadows;
 use crate::shadow::Shadows;
@@ -123,9 +124,21 @@ pub fn check(
         progress(Progress::Judging);
         judge(tools.gate.judge(program, settings.time)?)?;
     }
-    progress(Progress::References);
     let under_test = request.builds.first().map(|(compiler, _)| *compiler);
     let references = references_of(tools.workshop, tools.compilers, program, under_test)?;
+    let reservation = match references.first() {
+        Some(reference) if plan.unit.has_unsafe() => {
+            progress(Progress::Judging);
+            Some(judge_unsafe(
+                tools.workshop,
+                reference.compiler,
+                program,
+                settings,
+            )?)
+        }
+        _ => None,
+    };
+    progress(Progress::References);
     let truth = Truth::establish(tools.workshop, program, &plan, &references, settings)?;
     let mut report = Report {
         program: program.path.display().to_string(),
@@ -149,9 +162,8 @@ pub fn check(
         )),
         _ => {}
     }
-    if plan.unit.has_unsafe() {
-        report.notes.push(UNSAFE.into());
-    }
+    report.not_compared = not_compared(&plan, &truth);
+    report.notes.extend(reservation.clone());
     if truth.recording.len() == 0 {
         report
             .notes
@@ -226,12 +238,42 @@ pub fn check(
             .push("interrupted: what was found until then is below".into());
     }
     complete_signatures(&mut report.findings);
+    for finding in &mut report.findings {
+        finding.notes.extend(reservation.clone());
+    }
     Ok(report)
 }
 
-/// What a Rust program with `unsafe` gets beside its findings.
-const UNSAFE: &str = "the program has `unsafe` code: findings hold only if it has no undefined behaviour, which candor does \
-     not judge in Rust (run it under Miri)";
+/// What is to be said of a Rust program with `unsafe` code; an error where Miri objects to it.
+fn judge_unsafe(
+    workshop: &Workshop<'_>,
+    rustc: &Compiler,
+    program: &Program,
+    settings: &Settings,
+) -> Result<String, Error> {
+    let (sandbox, scratch) = (workshop.sandbox, workshop.scratch);
+    let holds_only_if =
+        "the program has `unsafe` code: findings hold only if it has no undefined behaviour";
+    if settings.judged {
+        return Ok(holds_only_if.into());
+    }
+    let Some(miri) = Miri::find(sandbox, scratch, rustc)? else {
+        return Ok(format!(
+            "{holds_only_if}, which nobody judged: Miri is not installed (rustup +nightly component add miri rust-src)"
+        ));
+    };
+    match miri.judge(sandbox, scratch, program, settings.time)? {
+        MiriVerdict::NoObjection => Ok(
+            "the program has `unsafe` code; Miri finds no undefined behaviour on this input".into(),
+        ),
+        MiriVerdict::Objects { message } => Err(Error::unfit(format!(
+            "it has undefined behaviour (Miri): {message}"
+        ))),
+        MiriVerdict::Undecided { reason } => Ok(format!(
+            "{holds_only_if}, which Miri could not judge: {reason}"
+        )),
+    }
+}
 
 /// What the gate's verdict means for a check.
 fn judge(verdict: GateVerdict) -> Result<(), Error> {

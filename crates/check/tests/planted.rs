@@ -12,7 +12,7 @@ use candor_check::{Kind, Settings, Toolset, check, lines, save};
 use candor_dwarf::Image;
 use candor_toolchain::{Compiler, Program};
 use candor_tracer::Debugger;
-use world::{Question, world};
+use world::{Question, assert_caught, script, world};
 
 const PROGRAM: &str = "\
 volatile int sink;
@@ -24,24 +24,10 @@ int main(void) {
 }
 ";
 
-/// A compiler that tells a lie: gcc, and then one byte of the constant in the linked file changed.
 /// 1592639215 is 0x5eedbeef; nothing in the code uses it.
 fn liar(directory: &Path) -> Compiler {
-    let script = directory.join("liar");
-    std::fs::write(
-        &script,
-        "#!/bin/sh\ngcc-12 \"$@\" || exit 1\ncase \"$*\" in *'-o program '*)\n\
-         perl -0777 -pi -e 's/\\xef\\xbe\\xed\\x5e/\\xee\\xbe\\xed\\x5e/g' program;; esac\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let world = world();
-    Compiler::probe(
-        &world.sandbox,
-        &world.scratch,
-        &script.display().to_string(),
-    )
-    .unwrap()
+    let (from, to) = (r"\xef\xbe\xed\x5e", r"\xee\xbe\xed\x5e");
+    world::liar(directory, "liar", "gcc-12", from, to)
 }
 
 #[test]
@@ -53,38 +39,18 @@ fn a_falsified_constant_is_caught() {
     let mut question = Question::new(program, &[("gcc-12", "-O2")]);
     question.builds.push((name.clone(), "-O2".into()));
     question.extra.push(liar);
-    let report = question.ask().unwrap();
-    let found: Vec<_> = report
-        .findings
-        .iter()
-        .map(|f| {
-            (
-                f.kind,
-                f.compiler.as_str(),
-                f.expected.as_str(),
-                f.shown.as_str(),
-            )
-        })
-        .collect();
-    assert_eq!(
-        found,
-        [(Kind::WrongValue, name.as_str(), "1592639215", "1592639214")],
-        "{report:#?}"
-    );
-    let by = &report.findings[0].confirmed_by;
-    assert_eq!(by, &["native", "print", "gdb", "lldb"]);
+    assert_caught(&question.ask().unwrap(), &name);
 }
 
 /// gdb, but for a death of `when`'s choosing (a shell command that decides, in the session's folder).
 fn mortal_gdb(directory: &Path, when: &str) -> Debugger {
-    let script = directory.join("gdb");
+    let path = directory.join("gdb");
     let text = format!(
-        "#!/bin/sh\ncase \"$*\" in *--version*) exec gdb --version;; esac\n\
+        "case \"$*\" in *--version*) exec gdb --version;; esac\n\
          if {when}; then kill -SEGV $$; fi\nexec gdb \"$@\"\n"
     );
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    Debugger::at(&world().sandbox, &script).unwrap()
+    script(&path, &text);
+    Debugger::at(&world().sandbox, &path).unwrap()
 }
 
 /// A debugger that dies of a value is to blame; one that never gets anywhere shows nothing about values.

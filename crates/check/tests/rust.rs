@@ -4,16 +4,14 @@
 
 mod world;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use candor_check::{Kind, PointChoice, Report};
+use candor_check::{PointChoice, Report};
 use candor_toolchain::{Compiler, Program};
-use world::{Question, world};
+use world::{Question, assert_caught, probe, script};
 
 fn rustc() -> Compiler {
-    let world = world();
-    Compiler::probe(&world.sandbox, &world.scratch, "rustc").unwrap()
+    probe("rustc")
 }
 
 fn ask(name: &str, text: &str, points: PointChoice, levels: &[&str]) -> Report {
@@ -109,48 +107,22 @@ fn debuggers_read_every_class_alike() {
     assert_eq!(report.summary[0].counts.wrong, 0);
 }
 
-/// rustc, and then one byte of a constant in the debug information of the linked file changed. 1592639215 is
-/// EF FD B6 F7 05 as a LEB128 number; without optimisation it is in the code instead, and stays.
-fn liar(directory: &Path) -> Compiler {
-    let real = rustc().path.display().to_string();
-    let script = directory.join("rustc");
-    let text = format!(
-        "#!/bin/sh\n{real} \"$@\" || exit 1\ncase \"$*\" in *'-o program '*)\n\
-         perl -0777 -pi -e 's/\\xef\\xfd\\xb6\\xf7\\x05/\\xee\\xfd\\xb6\\xf7\\x05/g' program;; esac\n"
-    );
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let world = world();
-    Compiler::probe(
-        &world.sandbox,
-        &world.scratch,
-        &script.display().to_string(),
-    )
-    .unwrap()
-}
-
 #[test]
 fn a_falsified_constant_is_caught() {
     let directory = tempfile::tempdir().unwrap();
-    let liar = liar(directory.path());
+    // 1592639215 is EF FD B6 F7 05 as a LEB128 number; without optimisation it is in the code instead, and stays
+    let (from, to) = (r"\xef\xfd\xb6\xf7\x05", r"\xee\xfd\xb6\xf7\x05");
+    let real = rustc().path.display().to_string();
+    let liar = world::liar(directory.path(), "rustc", &real, from, to);
+    let name = liar.name.clone();
     let text = "fn main() {\n    let secret = 1592639215u32;\n    println!(\"a\");\n    println!(\"b\");\n}\n";
     let mut question = Question::new(
         Program::from_text(Path::new("planted.rs"), text.into()),
         &[("rustc", "-O2")],
     );
-    question.builds.push((liar.name.clone(), "-O2".into()));
+    question.builds.push((name.clone(), "-O2".into()));
     question.extra.extend([rustc(), liar]);
-    let report = question.ask().unwrap();
-    let [finding] = report.findings.as_slice() else {
-        panic!("{report:#?}");
-    };
-    assert_eq!(finding.kind, Kind::WrongValue);
-    assert_ne!(finding.compiler, "rustc");
-    assert_eq!(
-        (finding.expected.as_str(), finding.shown.as_str()),
-        ("1592639215", "1592639214")
-    );
-    assert_eq!(finding.confirmed_by, ["native", "print", "gdb", "lldb"]);
+    assert_caught(&question.ask().unwrap(), &name);
 }
 
 /// The closure counter of paper 000, Figure 10: rustc showed it wrong in 2019.
@@ -184,6 +156,91 @@ fn moved_values_prove_nothing() {
     for finding in &report.findings {
         assert!(!["first", "second"].contains(&finding.variable.split('.').next().unwrap()));
     }
+}
+
+/// What is left out is counted: what a macro makes, what may be moved, what shares name and line, raw pointers.
+#[test]
+fn what_is_not_compared_is_counted() {
+    let text = "\
+macro_rules! two { () => {{ let inner = 1; inner + 1 }} }
+fn main() {
+    let owned = String::from(\"a\");
+    let number = two!();
+    let raw = &raw const number;
+    let same = 1; let same = same + 1;
+    let taken = owned;
+    println!(\"{taken} {same}\");
+    println!(\"{number} {}\", raw.is_null());
+}
+";
+    let report = ask("left_out.rs", text, PointChoice::All, &["-O0"]);
+    assert_eq!(report.skipped["MacroExpansion"], 1, "{:?}", report.skipped);
+    let left_out = &report.not_compared;
+    // `owned` behind line 7, both of `same` behind line 6, `raw` behind line 5
+    assert!(left_out["MaybeMoved"] >= 2, "{left_out:?}");
+    assert!(left_out["SameNameAndLine"] >= 2, "{left_out:?}");
+    assert!(left_out["TypeNotCompared"] >= 2, "{left_out:?}");
+    let counts = report.summary[0].counts;
+    assert!(counts.equal > 0 && counts.equal == counts.total());
+    let clean = "fn main() {\n    let number = 1;\n    println!(\"{number}\");\n}\n";
+    let report = ask("all_in.rs", clean, PointChoice::All, &["-O0"]);
+    assert!(report.not_compared.is_empty(), "{:?}", report.not_compared);
+}
+
+/// Where no barrier is called, not even in the reference, there is nothing to compare, and that is said.
+#[test]
+fn a_program_without_a_reached_point_is_no_error() {
+    let text = "fn idle(n: i32) -> i32 {\n    let m = n;\n    m\n}\nfn main() {}\n";
+    let report = ask("idle.rs", text, PointChoice::All, &["-O2"]);
+    assert_eq!((report.stops, report.findings.len()), (0, 0));
+    let notes = report.notes.join("; ");
+    assert!(notes.contains("no chosen point is ever reached"), "{notes}");
+}
+
+/// A program with `unsafe`, with a stand-in for Miri beside rustc that says something.
+fn with_miri(says: &str, code: u8) -> Result<Report, candor_check::Error> {
+    let directory = tempfile::tempdir().unwrap();
+    let real = rustc().path.display().to_string();
+    script(
+        &directory.path().join("rustc"),
+        &format!("exec {real} \"$@\"\n"),
+    );
+    script(
+        &directory.path().join("miri"),
+        // it gets the program and its edition, as Miri would
+        &format!(
+            "case \"$*\" in *--edition=2021*unsafe_pointers.rs*) ;; *) echo \"error: called with $*\" >&2; exit 1;; esac\n\
+             echo '{says}' >&2; exit {code}\n"
+        ),
+    );
+    let rustc = probe(&directory.path().join("rustc").display().to_string());
+    let text = corpus("unsafe_pointers.rs");
+    let mut question = Question::new(
+        Program::from_text(Path::new("unsafe_pointers.rs"), text),
+        &[],
+    );
+    question.builds.push((rustc.name.clone(), "-O0".into()));
+    question.extra.push(rustc);
+    question.ask()
+}
+
+#[test]
+fn miri_has_a_say_on_unsafe_code() {
+    let notes = |report: Report| report.notes.join("; ");
+    let report = with_miri("", 0).unwrap();
+    assert!(notes(report).contains("Miri finds no undefined behaviour"));
+    let error = with_miri("error: Undefined Behavior: dangling reference", 1).unwrap_err();
+    let words = error.to_string();
+    assert!(
+        words.contains("undefined behaviour (Miri)") && words.contains("dangling reference"),
+        "{words}"
+    );
+    let report = with_miri("error: unsupported operation: foreign function", 1).unwrap();
+    let notes = notes(report);
+    assert!(
+        notes.contains("Miri could not judge") && notes.contains("foreign function"),
+        "{notes}"
+    );
 }
 
 #[test]

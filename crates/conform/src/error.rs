@@ -63,6 +63,18 @@ pub enum Error {
         /// Its words.
         reason: String,
     },
+    /// Rust's IR, and no library that reads it.
+    #[error(
+        "rustc's IR is of LLVM {needed}, which older libraries cannot read (there is: {found}). Fetch one with \
+         `scripts/llvm-library.sh {needed}` (or a later version) and run this again. rustc's own library can be given by --llvm \
+         PATH, but it is built with link-time optimisation: much of what must be watched is inlined in it, and little is judged"
+    )]
+    TooOldForRust {
+        /// rustc's LLVM.
+        needed: u32,
+        /// The versions there are.
+        found: String,
+    },
     /// A file of a kind we do not know.
     #[error("{}: expected LLVM IR (.ll, .bc), C (.c) or Rust (.rs)", path.display())]
     UnknownInput {

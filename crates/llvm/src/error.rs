@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum Error {
     /// No library of the wanted version.
     #[error(
-        "no libLLVM {wanted} was found (there is: {found}); install it (Debian: apt-get install libllvm{wanted}) or give --lib PATH"
+        "no libLLVM {wanted} was found (there is: {found}); install it (Debian: apt-get install libllvm{wanted}), fetch it (scripts/llvm-library.sh {wanted}) or give its path (--llvm PATH)"
     )]
     NotInstalled {
         /// The version asked for.

@@ -44,6 +44,6 @@ pub use engine::{Engine, Refusal, Run, SelfCheck, Trace};
 pub use error::Error;
 pub use event::{Deed, Event, Insertion, InstId, Recording, StackId};
 pub use hooks::Hook;
-pub use library::Library;
+pub use library::{Library, versions};
 pub use module::{Block, Function, Inst, Location, Opcode};
 pub use pool::{Ending, Limits, Loading, Pool, Work};

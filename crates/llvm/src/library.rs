@@ -56,21 +56,31 @@ impl Library {
         found
     }
 
+    /// The installed libraries, and for other versions those that `scripts/llvm-library.sh` put below `fetched`, as
+    /// `llvm-23/libLLVM.so`.
+    pub fn available(fetched: &Path) -> BTreeMap<u32, PathBuf> {
+        let mut found = Self::installed();
+        for version in VERSIONS {
+            let path = fetched.join(format!("llvm-{version}/libLLVM.so"));
+            if path.is_file() {
+                found.entry(version).or_insert(path);
+            }
+        }
+        found
+    }
+
     /// The installed library of `version`.
     pub fn find(version: u32) -> Result<Self, Error> {
-        let installed = Self::installed();
-        match installed.get(&version) {
+        Self::find_among(version, &Self::installed())
+    }
+
+    /// The library of `version`, of those available.
+    pub fn find_among(version: u32, available: &BTreeMap<u32, PathBuf>) -> Result<Self, Error> {
+        match available.get(&version) {
             Some(path) => Self::open(path),
             None => Err(Error::NotInstalled {
                 wanted: version,
-                found: match installed.is_empty() {
-                    true => "none".to_owned(),
-                    false => installed
-                        .keys()
-                        .map(ToString::to_string)
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                },
+                found: versions(available),
             }),
         }
     }
@@ -102,6 +112,15 @@ impl Library {
         })
     }
 
+    /// The loader and the folder of libraries that came with a fetched library: what wants a newer libc cannot be loaded
+    /// into a process that started with an older one.
+    pub fn loader(&self) -> Option<(PathBuf, PathBuf)> {
+        let root = self.path.parent()?.parent()?.join("root/usr");
+        let loader = root.join("lib64/ld-linux-x86-64.so.2");
+        let libraries = root.join("lib/x86_64-linux-gnu");
+        (loader.is_file() && libraries.is_dir()).then_some((loader, libraries))
+    }
+
     /// Where the function that gives away the load address is.
     pub(crate) fn anchor(&self) -> Option<Svma> {
         self.elf
@@ -119,6 +138,15 @@ impl Library {
             .into_iter()
             .chain([versioned])
             .find(|place| place.join("libLLVMCore.a").is_file())
+    }
+}
+
+/// `14, 16, 19`, or `none`.
+pub fn versions(available: &BTreeMap<u32, PathBuf>) -> String {
+    let all: Vec<String> = available.keys().map(ToString::to_string).collect();
+    match all.is_empty() {
+        true => "none".to_owned(),
+        false => all.join(", "),
     }
 }
 
@@ -169,6 +197,30 @@ mod tests {
             error.contains("libLLVM 3") && error.contains("16"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn fetched_libraries_fill_gaps_and_bring_their_loader() {
+        let directory = tempfile::tempdir().unwrap();
+        for version in [19, 39] {
+            let place = directory.path().join(format!("llvm-{version}"));
+            let root = place.join("root/usr");
+            std::fs::create_dir_all(place.join("lib")).unwrap();
+            std::fs::create_dir_all(root.join("lib64")).unwrap();
+            std::fs::create_dir_all(root.join("lib/x86_64-linux-gnu")).unwrap();
+            std::fs::write(root.join("lib64/ld-linux-x86-64.so.2"), "").unwrap();
+            let real = &Library::installed()[&19];
+            let real = std::fs::canonicalize(real).unwrap();
+            std::os::unix::fs::symlink(real, place.join("libLLVM.so")).unwrap();
+        }
+        let available = Library::available(directory.path());
+        assert_eq!(available[&19], Library::installed()[&19]);
+        assert_eq!(available[&39], directory.path().join("llvm-39/libLLVM.so"));
+        let mut library = Library::find_among(19, &available).unwrap();
+        assert_eq!(library.loader(), None);
+        library.path = directory.path().join("llvm-39/lib/libLLVM.so.39.1");
+        let (loader, libraries) = library.loader().unwrap();
+        assert!(loader.is_file() && libraries.is_dir());
     }
 
     #[test]

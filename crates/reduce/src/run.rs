@@ -363,6 +363,9 @@ struct Work<'w, 't> {
     names: Names,
 }
 
+/// Looks at a tree and offers edits.
+type RustPass = fn(&syntax::Tree) -> Vec<edit::Edit>;
+
 impl Work<'_, '_> {
     fn run(&mut self, jury: &Jury<'_>, original: &str) -> Result<(), Stop> {
         let mut session = Session::new(jury, original, self.settings.seed);
@@ -425,7 +428,7 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// A Rust program: whole things level by level, then what is in the way, until nothing more goes.
+    /// A Rust program: whole things level by level, then what is in them, until nothing more goes.
     fn rust_stages(&mut self, session: &mut Session<'_, '_>) -> Result<(), Stop> {
         session.relayout = false;
         self.relayout = false;
@@ -441,9 +444,20 @@ impl Work<'_, '_> {
                 session.sweep(rust::remove(&tree, level), Growth::Never)?;
                 level += 1;
             }
-            session.jury.announce("control flow and operands");
-            let tree = syntax::parse_rust(&session.best)?;
-            session.sweep(rust::hoist(&tree), Growth::Never)?;
+            let passes: [(&'static str, RustPass); 7] = [
+                ("control flow", rust::expressions::hoist),
+                ("what is printed", rust::expressions::macros),
+                ("parameters", rust::signatures::parameters),
+                ("fields and variants", rust::signatures::fields),
+                ("operands", rust::expressions::operands),
+                ("types", rust::signatures::types),
+                ("constants", rust::expressions::constants),
+            ];
+            for (name, pass) in passes {
+                session.jury.announce(name);
+                let tree = syntax::parse_rust(&session.best)?;
+                session.sweep(pass(&tree), Growth::Never)?;
+            }
             self.checkpoint(session)?;
             if session.best == before {
                 return Ok(());

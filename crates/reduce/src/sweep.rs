@@ -36,6 +36,25 @@ pub struct Session<'j, 'a> {
     steps: Option<usize>,
 }
 
+/// A line of Rust with its indentation, and elsewhere single blanks, none before a semicolon; strings as they are.
+fn single_blanks(line: &str) -> String {
+    let line = line.trim_end();
+    let rest = line.trim_start();
+    let mut out = line[..line.len() - rest.len()].to_owned();
+    let (mut quoted, mut escaped) = (false, false);
+    for c in rest.chars() {
+        match c {
+            ' ' if !quoted && out.ends_with(' ') => continue,
+            ';' if !quoted => out.truncate(out.trim_end().len()),
+            '"' if !escaped => quoted = !quoted,
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        out.push(c);
+    }
+    out
+}
+
 /// Steps after which the strict predicate is asked in the middle of a sweep: Ctrl-C loses no more.
 const STEPS: usize = 12;
 
@@ -55,11 +74,10 @@ impl<'j, 'a> Session<'j, 'a> {
     /// A text as it is tested.
     pub fn form(&self, text: &str) -> String {
         if self.jury.program.is_rust() {
-            let lines = text
-                .lines()
-                .map(str::trim_end)
-                .filter(|line| !line.is_empty());
-            lines.map(|line| format!("{line}\n")).collect()
+            let lines = text.lines().filter(|line| !line.trim().is_empty());
+            lines
+                .map(|line| format!("{}\n", single_blanks(line)))
+                .collect()
         } else if self.relayout {
             layout(&tidy(text))
         } else {
@@ -217,5 +235,17 @@ impl<'j, 'a> Session<'j, 'a> {
             }
         }
         Ok(!taken.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::single_blanks;
+
+    #[test]
+    fn blanks_that_edits_leave_go() {
+        assert_eq!(single_blanks("    let    a =  1 ; "), "    let a = 1;");
+        let text = r#"  f("a  \"  ;",  b) ;"#;
+        assert_eq!(single_blanks(text), r#"  f("a  \"  ;", b);"#);
     }
 }

@@ -94,7 +94,7 @@ fn parse_as(text: &str, language: Language) -> Result<Tree, Error> {
 
 /// The fields passes ask for, by their lasting names.
 fn known_field(name: &str) -> &'static str {
-    const FIELDS: [&str; 22] = [
+    const FIELDS: [&str; 24] = [
         "alternative",
         "argument",
         "arguments",
@@ -112,6 +112,8 @@ fn known_field(name: &str) -> &'static str {
         "name",
         "operator",
         "parameters",
+        "pattern",
+        "return_type",
         "right",
         "size",
         "type",

@@ -6,7 +6,7 @@ use crate::compiler::{Compiler, Version, discover};
 use crate::gate::{Sanitizer, supports};
 use crate::program::csmith_include;
 use crate::sandbox::{Capabilities, Confinement, Job, Limits, Sandbox, find_on_path};
-use crate::{Error, Family, Scratch};
+use crate::{Error, Family, Miri, Scratch};
 
 /// What a tool is to candor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -195,6 +195,7 @@ impl Inventory {
         inventory.commands(sandbox, scratch)?;
         inventory.libraries(libclangs);
         inventory.sanitizers(&compilers, sandbox, scratch)?;
+        inventory.miri(&compilers, sandbox, scratch)?;
         inventory.headers();
         inventory.readiness();
         inventory.tools.sort_by_key(|a| a.kind);
@@ -269,6 +270,34 @@ impl Inventory {
                 install: "rustup toolchain install stable".into(),
             });
         }
+    }
+
+    fn miri(
+        &mut self,
+        compilers: &[Compiler],
+        sandbox: &Sandbox,
+        scratch: &Scratch,
+    ) -> Result<(), Error> {
+        let is_rustc = |compiler: &&Compiler| compiler.family == Family::Rustc;
+        let Some(rustc) = compilers.iter().find(is_rustc) else {
+            return Ok(());
+        };
+        match Miri::find(sandbox, scratch, rustc)? {
+            Some(miri) => self.tools.push(Tool {
+                kind: Kind::Sanitizer,
+                name: "Miri".into(),
+                version: miri.version(sandbox, scratch)?,
+                path: miri.path,
+                note: "check: judges Rust programs with `unsafe`".into(),
+            }),
+            None => self.missing.push(Missing {
+                kind: Kind::Sanitizer,
+                name: "Miri".into(),
+                enables: "check: judging Rust programs with `unsafe`".into(),
+                install: "rustup +nightly component add miri rust-src".into(),
+            }),
+        }
+        Ok(())
     }
 
     fn commands(&mut self, sandbox: &Sandbox, scratch: &Scratch) -> Result<(), Error> {

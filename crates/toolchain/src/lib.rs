@@ -10,9 +10,9 @@
 //! 3. `compiler`: who a compiler is and what it supports, asked and not assumed.
 //! 4. `build`: program × compiler × flags → artefact, or how that failed.
 //! 5. `gate`: sanitizers decide whether a program is free of undefined behaviour on its input
-//!    (paper 000 §4.1, paper 004 §5: only such programs may blame a compiler).
+//!    (paper 000 §4.1, paper 004 §5: only such programs may blame a compiler); `miri` does so for Rust with `unsafe`.
 //! 6. `inventory`: all of it in one table, for `candor doctor`.
-//! 7. `desktop`: showing a page to the user.
+//! 7. `desktop`: showing a page to the user; `restart`: candor itself under another loader.
 
 pub mod build;
 pub mod cargo;
@@ -22,7 +22,9 @@ mod error;
 pub mod gate;
 pub mod inventory;
 pub mod memory;
+pub mod miri;
 pub mod program;
+pub mod restart;
 pub mod rustc;
 pub mod sandbox;
 mod scratch;
@@ -32,6 +34,7 @@ pub use compiler::{Compiler, Family, Version, discover};
 pub use error::Error;
 pub use gate::{Gate, GateVerdict, Sanitizer};
 pub use inventory::Inventory;
+pub use miri::{Miri, MiriVerdict};
 pub use program::Program;
 pub use sandbox::{
     Bound, ChildSetup, Confinement, Ending, Finished, Job, Limits, Sandbox, Session,

@@ -2,10 +2,11 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use candor_check::{Error, PointChoice, Report, Request, Settings, Toolset, Workshop, check};
+use candor_check::{Error, Kind, PointChoice, Report, Request, Settings, Toolset, Workshop, check};
 use candor_source::Clang;
 use candor_toolchain::{Compiler, Gate, Program, Sandbox, Scratch};
 use candor_tracer::Debugger;
@@ -105,6 +106,45 @@ impl Question {
         };
         action(&tools, &request)
     }
+}
+
+/// An executable script.
+pub fn script(path: &Path, text: &str) {
+    std::fs::write(path, format!("#!/bin/sh\n{text}")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A compiler that tells a lie: the command `real`, and then bytes of the linked file changed, as perl writes them.
+pub fn liar(directory: &Path, name: &str, real: &str, from: &str, to: &str) -> Compiler {
+    let path = directory.join(name);
+    script(
+        &path,
+        &format!(
+            "{real} \"$@\" || exit 1\ncase \"$*\" in *'-o program '*)\n\
+             perl -0777 -pi -e 's/{from}/{to}/g' program;; esac\n"
+        ),
+    );
+    probe(&path.display().to_string())
+}
+
+/// The compiler behind a command.
+pub fn probe(command: &str) -> Compiler {
+    let world = world();
+    Compiler::probe(&world.sandbox, &world.scratch, command).unwrap()
+}
+
+/// A falsified constant: who shows what instead of what. Both liars change 1592639215 into 1592639214.
+pub fn assert_caught(report: &Report, liar: &str) {
+    let [finding] = report.findings.as_slice() else {
+        panic!("{report:#?}");
+    };
+    assert_eq!(finding.kind, Kind::WrongValue);
+    assert_eq!(finding.compiler, liar);
+    assert_eq!(
+        (finding.expected.as_str(), finding.shown.as_str()),
+        ("1592639215", "1592639214")
+    );
+    assert_eq!(finding.confirmed_by, ["native", "print", "gdb", "lldb"]);
 }
 
 /// The repository's folder of whole-program cases.

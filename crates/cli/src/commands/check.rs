@@ -376,6 +376,13 @@ fn print(report: &Report) {
             String::new()
         }
     );
+    let left_out: usize = report.not_compared.values().sum();
+    if left_out > 0 {
+        println!(
+            "not compared: {left_out} variables at points ({})",
+            reasons(&report.not_compared)
+        );
+    }
     for note in &report.notes {
         println!("note: {note}");
     }

@@ -17,6 +17,7 @@ use candor_conform::{
 };
 use candor_llvm::attribute::{Lines, Names};
 use candor_llvm::{Library, Limits};
+use candor_toolchain::restart;
 use serde_json::json;
 
 use crate::Outcome;
@@ -31,6 +32,7 @@ Examples:
   candor conform --llvm 16 --pass tailcallelim tests/*.ll       one pass on IR files
   candor conform --llvm 19 --passes scalar --tests llvm/test/Transforms    RUN lines honoured
   candor conform --llvm 19 --pass licm prog.c                   clang makes the IR
+  candor conform --passes scalar prog.rs                        rustc makes it, on a libLLVM that reads it
   candor conform --compare 16 19 --passes scalar --tests DIR    what got fixed, what is new
   candor conform --pipeline 'default<O2>' prog.ll --per-pass    each pass against its own input
   candor conform --list-passes --llvm 19
@@ -45,9 +47,9 @@ pub struct Args {
     /// Inputs: LLVM IR (.ll, .bc), C (.c), Rust (.rs)
     files: Vec<PathBuf>,
 
-    /// The version of libLLVM (default: the newest installed)
-    #[arg(long, value_name = "VERSION", conflicts_with_all = ["lib", "compare"])]
-    llvm: Option<u32>,
+    /// The libLLVM, by version or path (default: the newest there is)
+    #[arg(long, value_name = "VERSION|PATH", conflicts_with_all = ["lib", "compare"])]
+    llvm: Option<String>,
 
     /// A libLLVM by its path
     #[arg(long, value_name = "PATH", conflicts_with = "compare")]
@@ -155,7 +157,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some([old, new]) = args.compare.as_deref() {
         return versions(&args, &context, &settings, *old, *new);
     }
-    let bench = Bench::new(&args, &context, library(&args, &context)?)?;
+    let library = library(&args, &context)?;
+    if let Some((loader, libraries)) = library.loader()
+        && !restart::is_under(&loader)
+    {
+        // Nothing behind it is cleaned up by anyone else.
+        drop(context);
+        let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+        return Err(restart::under(&loader, &libraries, &arguments).into());
+    }
+    let bench = Bench::new(&args, &context, library)?;
     if args.list_passes {
         list_passes(&bench.known, args.json)?;
         return Ok(Outcome::Nothing);
@@ -191,22 +202,28 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
 }
 
 fn library(args: &Args, context: &Context) -> anyhow::Result<Library> {
-    let rust = args
-        .files
-        .iter()
-        .find(|file| file.extension().is_some_and(|end| end == "rs"));
-    Ok(match (&args.lib, args.llvm, rust) {
-        (Some(path), ..) => Library::open(path)?,
-        (None, Some(version), _) => Library::find(version)?,
-        // rustc's IR is of its own LLVM's version, which others often cannot read.
-        (None, None, Some(file)) => Library::open(&rust_library(file, &context.sandbox)?)?,
-        (None, None, None) => match Library::installed().into_iter().next_back() {
-            Some((version, _)) => Library::find(version)?,
-            None => bail!(
-                "no libLLVM was found; install one (Debian: apt-get install libllvm19) or give --lib PATH"
-            ),
-        },
-    })
+    let named = args
+        .lib
+        .clone()
+        .or_else(|| args.llvm.as_ref().map(PathBuf::from));
+    let available = Library::available(&cache_directory());
+    if let Some(named) = named {
+        let version = args.llvm.as_ref().and_then(|text| text.parse().ok());
+        return Ok(match version {
+            Some(version) => Library::find_among(version, &available)?,
+            None => Library::open(&named)?,
+        });
+    }
+    let is_rust = |file: &&PathBuf| file.extension().is_some_and(|end| end == "rs");
+    if let Some(file) = args.files.iter().find(is_rust) {
+        return Ok(rust_library(file, &context.sandbox, &available)?);
+    }
+    match Library::installed().into_iter().next_back() {
+        Some((version, _)) => Ok(Library::find(version)?),
+        None => bail!(
+            "no libLLVM was found; install one (Debian: apt-get install libllvm19) or give --llvm PATH"
+        ),
+    }
 }
 
 /// From so many files on the library is loaded for many runs.
@@ -354,7 +371,7 @@ impl<'a> Bench<'a> {
                     first_lines(&outcome.to_string()),
                     match file.extension().is_some_and(|end| end == "rs") {
                         true =>
-                            "\nrustc's IR is of its own LLVM's version: leave --llvm out to use that library",
+                            "\nrustc's IR is of its own LLVM's version: leave --llvm out, and a library that reads it is chosen",
                         false => "",
                     }
                 ),
@@ -549,7 +566,11 @@ fn versions(
 ) -> anyhow::Result<Outcome> {
     let mut all = Vec::new();
     for version in [old, new] {
-        let bench = Bench::new(args, context, Library::find(version)?)?;
+        let bench = Bench::new(
+            args,
+            context,
+            Library::find_among(version, &Library::available(&cache_directory()))?,
+        )?;
         let tests = bench.tests()?;
         let mut found = bench.examine(&tests, settings)?;
         bench.anything_judged(&tests, &found)?;

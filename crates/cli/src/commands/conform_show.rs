@@ -7,6 +7,7 @@ use anstream::println;
 use anyhow::Context as _;
 use candor_conform::input::GROUPS;
 use candor_conform::{Cfg, Confidence, Detail, Findings, Site, filters};
+use candor_toolchain::rustc::readable;
 
 /// The sites a report shows.
 pub fn shown(found: &Findings, all: bool) -> impl Iterator<Item = &Site> {
@@ -75,7 +76,8 @@ pub fn summary(version: u32, tests: usize, found: &Findings, all: bool, named: b
         println!(
             "partial: {} of {} new instructions unaccounted for; the library was probably built with link-time \
              optimisation, and only instructions whose origin was seen are judged",
-            check.unknown, check.new
+            check.unknown,
+            check.new + check.unknown
         );
     }
     if !named {
@@ -97,7 +99,9 @@ pub fn print_site(site: &Site, detail: Option<&Detail>) {
     println!("    {}", update.text);
     println!(
         "    in {} of @{}, ends up with {}",
-        update.block, update.function, update.location
+        update.block,
+        readable(&update.function),
+        update.location
     );
     let deciding = update
         .candidates
@@ -167,7 +171,7 @@ fn print_detail(detail: &Detail) {
 }
 
 fn print_cfg(when: &str, cfg: &Cfg) {
-    println!("    {when} @{}:", cfg.function);
+    println!("    {when} @{}:", readable(&cfg.function));
     for block in &cfg.blocks {
         let lines: Vec<String> = block.lines.iter().map(ToString::to_string).collect();
         println!(

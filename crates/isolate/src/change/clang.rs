@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use candor_toolchain::build::quote;
+use candor_toolchain::rustc::same_function;
 
 use crate::answer::Change;
 use crate::change::{Focus, Line, Listing, compare};
@@ -88,7 +89,8 @@ pub fn change(
 
 /// Whether a change is about the function and variable in question.
 fn about(change: &Change, focus: &Focus) -> bool {
-    change.function == focus.function
+    let functions = (change.function.as_ref(), focus.function.as_ref());
+    matches!(functions, (Some(changed), Some(wanted)) if same_function(changed, wanted))
         && focus.variable.as_ref().is_some_and(|name| {
             let quoted = format!("\"{name}\"");
             let changed = |line: &&String| line.starts_with(['+', '-']);

@@ -8,6 +8,7 @@ pub mod gcc;
 
 use std::collections::BTreeSet;
 
+use candor_toolchain::rustc::{readable, same_function};
 use similar::{ChangeTag, TextDiff};
 
 use crate::answer::Change;
@@ -52,7 +53,11 @@ pub fn compare(before: &[Listing], after: &[Listing], focus: &Focus, of: &str) -
         old.is_none_or(|old| texts(old) != texts(listing))
     };
     let mut different: Vec<&Listing> = after.iter().filter(changed).collect();
-    different.sort_by_key(|listing| Some(&listing.function) != focus.function.as_ref());
+    let in_focus = |name: &String| {
+        let focus = focus.function.as_ref();
+        focus.is_some_and(|focus| same_function(name, focus))
+    };
+    different.sort_by_key(|listing| !in_focus(&listing.function));
     let new = different.first()?;
     let empty = Listing::default();
     let old = before
@@ -122,7 +127,7 @@ fn difference(old: &Listing, new: &Listing, focus: &Focus, of: &str) -> Change {
     }
     Change {
         of: of.to_owned(),
-        function: Some(new.function.clone()),
+        function: Some(readable(&new.function)),
         lines,
         left_out,
         source_lines: source_lines.into_iter().collect(),

@@ -12,6 +12,8 @@
 //! leads. In the same way SROA, which takes a variable out of memory, cures whatever is wrong with the
 //! locations of values. Both are named as unspecific and never lead alone.
 
+use candor_toolchain::rustc::readable;
+
 use crate::Error;
 use crate::answer::{Cure, CureKind, Isolation, Outcome, Run, Suspect};
 use crate::culprit::search::{Edge, edge};
@@ -237,7 +239,7 @@ pub fn isolate(bench: &Bench<'_>, answer: &mut Isolation) -> Result<Option<PassR
     let mut suspect = Suspect {
         pass: run.pass.clone(),
         files: files::of_llvm_pass(&run.pass).into_iter().collect(),
-        place: Some(run.unit.clone()),
+        place: Some(readable(&run.unit)),
         run: Some(Run {
             number: found.bad,
             total,
@@ -285,7 +287,7 @@ pub fn isolate(bench: &Bench<'_>, answer: &mut Isolation) -> Result<Option<PassR
         answer.suspects.push(Suspect {
             pass: other.pass.clone(),
             files: files::of_llvm_pass(&other.pass).into_iter().collect(),
-            place: Some(other.unit.clone()),
+            place: Some(readable(&other.unit)),
             why: vec![format!(
                 "nothing can be told with the first {} runs",
                 other.number

@@ -3,6 +3,7 @@
 
 use askama::Template;
 use candor_conform::{Cfg, Detail, Explanation, Site, Tally};
+use candor_toolchain::rustc::readable;
 
 use super::Frame;
 use crate::Error;
@@ -131,7 +132,9 @@ pub(crate) fn render(site: &Site, detail: &Detail) -> Result<String, Error> {
                 "where",
                 format!(
                     "block {} of @{}, ends up with {}",
-                    update.block, update.function, update.location
+                    update.block,
+                    readable(&update.function),
+                    update.location
                 ),
             ),
             ("sources", sources(site)),
@@ -223,7 +226,7 @@ fn sets(one: &Explanation) -> Vec<(&'static str, String)> {
 
 fn graph(when: &str, cfg: &Cfg, path: &[String], extra: &[u32]) -> Graph {
     Graph {
-        title: format!("{when}: @{}", cfg.function),
+        title: format!("{when}: @{}", readable(&cfg.function)),
         blocks: cfg
             .blocks
             .iter()

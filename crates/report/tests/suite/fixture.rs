@@ -132,6 +132,7 @@ fn finding() -> Finding {
             levels: vec!["-O1".into()],
             pass: None,
         },
+        notes: Vec::new(),
         replay: "candor check walk.c --cc gcc-12 -O1".into(),
     }
 }
