@@ -99,7 +99,7 @@ def repair(folder):
         if not rows:
             continue
         print(f"\n{path.stem}:\n")
-        print("| loop | T | U | V | O | M | I | M % | I % | removed | exact | lanes | within | none | s |\n" + "| --- |" * 15)
+        print("| loop | T | U | V | O | M | I | M % | I % | removed | exact | lanes | within | none | s |\n" + "| --- " * 15 + "|")
         for words in rows:
             print("| " + " | ".join(words) + " |")
         count = len(rows)
