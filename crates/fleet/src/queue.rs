@@ -4,7 +4,7 @@
 //! hundred. Whoever finds it short feeds it, in two steps: first the feed's entry says what is being put into the
 //! queue, then, when it is there, that it is. Who finds such an entry unchanged for the length of a lease does it
 //! again: seeds have names, and one that comes twice is found to be finished. At the end of the plan the same is done
-//! with what the log does not know to be judged (see [`audit`](crate::audit)).
+//! with what the log does not know to be judged (see [`audit`]).
 
 use std::time::Instant;
 
