@@ -256,19 +256,7 @@ fn names_in(text: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edit::apply;
-    use crate::syntax::parse_rust;
-
-    /// Whether one of the edits of `text` makes `wanted` of it, whatever the blanks.
-    fn makes(pass: fn(&Tree) -> Vec<Edit>, text: &str, wanted: &str) -> bool {
-        let tree = parse_rust(text).unwrap();
-        assert!(!tree.has_error, "{text}");
-        let plain = |text: &str| text.split_whitespace().collect::<String>();
-        pass(&tree)
-            .iter()
-            .filter_map(|edit| apply(text, [edit]))
-            .any(|made| plain(&made) == plain(wanted))
-    }
+    use crate::passes::rust::testing::makes;
 
     #[test]
     fn control_flow_gives_way_to_what_is_in_it() {

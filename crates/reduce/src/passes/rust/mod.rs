@@ -130,3 +130,20 @@ mod tests {
         assert!(inner.iter().any(|text| !text.contains("drop")));
     }
 }
+
+#[cfg(test)]
+mod testing {
+    use crate::edit::{Edit, apply};
+    use crate::syntax::{Tree, parse_rust};
+
+    /// Whether one of the edits of `text` makes `wanted` of it, whatever the blanks.
+    pub fn makes(pass: fn(&Tree) -> Vec<Edit>, text: &str, wanted: &str) -> bool {
+        let tree = parse_rust(text).unwrap();
+        assert!(!tree.has_error, "{text}");
+        let plain = |text: &str| text.split_whitespace().collect::<String>();
+        pass(&tree)
+            .iter()
+            .filter_map(|edit| apply(text, [edit]))
+            .any(|made| plain(&made) == plain(wanted))
+    }
+}

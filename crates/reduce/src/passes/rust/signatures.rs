@@ -192,18 +192,7 @@ fn without_result(tree: &Tree, function: Id) -> Vec<Edit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edit::apply;
-    use crate::syntax::parse_rust;
-
-    fn makes(pass: fn(&Tree) -> Vec<Edit>, text: &str, wanted: &str) -> bool {
-        let tree = parse_rust(text).unwrap();
-        assert!(!tree.has_error, "{text}");
-        let plain = |text: &str| text.split_whitespace().collect::<String>();
-        pass(&tree)
-            .iter()
-            .filter_map(|edit| apply(text, [edit]))
-            .any(|made| plain(&made) == plain(wanted))
-    }
+    use crate::passes::rust::testing::makes;
 
     #[test]
     fn parameters_go_with_their_arguments() {
