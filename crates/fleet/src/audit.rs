@@ -5,20 +5,14 @@
 //! puts what is missing into the queue again.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::consumer::DeliverPolicy;
 use candor_store::{Fact, Stream};
-use futures_util::StreamExt as _;
 
 use crate::Error;
+use crate::log::in_order;
 use crate::queue::Item;
 use crate::room::Room;
-
-/// Messages asked for at a time.
-const MANY: usize = 500;
-/// For the next of them to come.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Those of `items` that the log does not know the end of.
 pub(crate) async fn missing(
@@ -68,52 +62,13 @@ async fn facts(
     subjects: String,
     deliver_policy: DeliverPolicy,
 ) -> Result<Vec<Fact>, Error> {
-    fn failed(error: impl std::fmt::Display) -> Error {
-        Error::broker("compare the seeds with the log", error)
-    }
-    let consumer = room
-        .log
-        .create_consumer(pull::Config {
-            deliver_policy,
-            filter_subject: subjects,
-            ack_policy: AckPolicy::None,
-            inactive_threshold: Duration::from_secs(30),
-            memory_storage: true,
-            num_replicas: 1,
-            ..pull::Config::default()
-        })
-        .await
-        .map_err(failed)?;
-    let name = consumer.cached_info().name.clone();
-    let mut left = consumer.cached_info().num_pending;
-    let (mut facts, mut come) = (Vec::new(), 0);
-    while left > 0 {
-        let before = come;
-        let mut batch = consumer
-            .batch()
-            .max_messages(MANY)
-            .expires(PATIENCE)
-            .messages()
-            .await
-            .map_err(failed)?;
-        while let Some(message) = batch.next().await {
-            let message = message.map_err(failed)?;
-            let info = message.info().map_err(failed)?;
-            come += 1;
-            if info.consumer_sequence != come {
-                return Err(failed("messages were lost on the way"));
-            }
-            left = info.pending;
-            facts.extend(serde_json::from_slice::<Fact>(&message.payload).ok());
-            if left == 0 {
-                break;
-            }
-        }
-        if come == before {
-            return Err(failed("its messages do not come"));
-        }
-    }
-    // It would go by itself after half a minute.
-    let _ = room.log.delete_consumer(&name).await;
-    Ok(facts)
+    let items = in_order(&room.log, deliver_policy, subjects, |_, waiting| {
+        waiting == 0
+    })
+    .await
+    .map_err(|error| Error::broker("compare the seeds with the log", error))?;
+    let facts = items
+        .iter()
+        .filter_map(|item| serde_json::from_slice(&item.payload).ok());
+    Ok(facts.collect())
 }

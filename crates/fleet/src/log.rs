@@ -119,11 +119,43 @@ async fn one(stream: &Stream, sequence: u64) -> Result<Option<Item>, Error> {
 }
 
 async fn together(stream: &Stream, first: u64, last: u64, dense: bool) -> Result<Vec<Item>, Error> {
+    let policy = DeliverPolicy::ByStartSequence {
+        start_sequence: first,
+    };
+    let enough = |item: Option<&Item>, _| item.is_some_and(|item| item.sequence >= last);
+    let come = in_order(stream, policy, String::new(), enough)
+        .await
+        .map_err(failed)?;
+    if !dense {
+        return Ok(come);
+    }
+    // A server's consumer was seen to pass over a message that the log has.
+    let mut items: Vec<Item> = Vec::with_capacity(come.len());
+    for item in come {
+        let next = items.last().map_or(first, |before| before.sequence + 1);
+        if next < item.sequence {
+            items.extend(one_by_one(stream, next, item.sequence - 1).await?);
+        }
+        items.push(item);
+    }
+    Ok(items)
+}
+
+/// Messages of some subjects (all, if empty) in their order, until there are `enough`: judged by the last one and by how
+/// many are waiting, first before any has come. The error is the broker's, in words.
+pub(crate) async fn in_order(
+    stream: &Stream,
+    deliver_policy: DeliverPolicy,
+    filter_subject: String,
+    enough: impl Fn(Option<&Item>, u64) -> bool,
+) -> Result<Vec<Item>, String> {
+    fn words(error: impl std::fmt::Display) -> String {
+        error.to_string()
+    }
     let consumer = stream
         .create_consumer(pull::Config {
-            deliver_policy: DeliverPolicy::ByStartSequence {
-                start_sequence: first,
-            },
+            deliver_policy,
+            filter_subject,
             ack_policy: AckPolicy::None,
             inactive_threshold: Duration::from_secs(30),
             memory_storage: true,
@@ -131,12 +163,12 @@ async fn together(stream: &Stream, first: u64, last: u64, dense: bool) -> Result
             ..pull::Config::default()
         })
         .await
-        .map_err(failed)?;
+        .map_err(words)?;
+    let name = consumer.cached_info().name.clone();
     let mut items: Vec<Item> = Vec::new();
     let mut come = 0;
-    let name = consumer.cached_info().name.clone();
-    let complete = |items: &[Item]| items.last().is_some_and(|item| item.sequence >= last);
-    while !complete(&items) {
+    let mut done = enough(None, consumer.cached_info().num_pending);
+    while !done {
         let before = come;
         let mut batch = consumer
             .batch()
@@ -144,19 +176,14 @@ async fn together(stream: &Stream, first: u64, last: u64, dense: bool) -> Result
             .expires(PATIENCE)
             .messages()
             .await
-            .map_err(failed)?;
+            .map_err(words)?;
         while let Some(message) = batch.next().await {
-            let message = message.map_err(failed)?;
-            let info = message.info().map_err(failed)?;
+            let message = message.map_err(words)?;
+            let info = message.info().map_err(words)?;
             // Nobody sends again what a broken connection swallowed: whoever notices begins anew.
             come += 1;
             if info.consumer_sequence != come {
-                return Err(failed("messages were lost on the way"));
-            }
-            // A server's consumer was seen to pass over a message that the log has.
-            let next = items.last().map_or(first, |item| item.sequence + 1);
-            if dense && next < info.stream_sequence {
-                items.extend(one_by_one(stream, next, info.stream_sequence - 1).await?);
+                return Err("messages were lost on the way".to_owned());
             }
             items.push(Item {
                 sequence: info.stream_sequence,
@@ -164,12 +191,13 @@ async fn together(stream: &Stream, first: u64, last: u64, dense: bool) -> Result
                 subject: message.subject.to_string(),
                 payload: message.payload.to_vec(),
             });
-            if complete(&items) {
+            done = enough(items.last(), info.pending);
+            if done {
                 break;
             }
         }
         if come == before {
-            return Err(failed("its messages do not come"));
+            return Err("its messages do not come".to_owned());
         }
     }
     // It would go by itself after half a minute.
