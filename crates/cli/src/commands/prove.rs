@@ -249,7 +249,10 @@ fn all(
 
 fn print(args: &Args, verdict: &Verdict) {
     let name = &verdict.function;
-    let place = format!("{}:{}", args.source.display(), verdict.line);
+    let place = match verdict.line {
+        0 => args.source.display().to_string(), // not known of a function that cannot be read
+        line => format!("{}:{line}", args.source.display()),
+    };
     match &verdict.outcome {
         Result::Proved(proof) => {
             println!(
