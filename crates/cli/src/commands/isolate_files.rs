@@ -16,6 +16,7 @@ use candor_isolate::witness::{Ended, Kept, Location, Selection, Settings, Source
 use candor_isolate::{Isolation, Progress};
 use candor_predicate::Case;
 use candor_toolchain::Compiler;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -26,8 +27,8 @@ use crate::progress::progress_bar;
 #[command(next_help_heading = "Which compiler file")]
 pub struct FileArgs {
     /// Build a coverage compiler: gcc, llvm, tcc, or gcov for one that exists (with --cc); needs --source and -o
-    #[arg(long, value_name = "COMPILER", value_parser = ["gcc", "tcc", "gcov"], requires = "source")]
-    pub prepare: Option<String>,
+    #[arg(long, value_name = "COMPILER", value_parser = recipes(), requires = "source")]
+    pub prepare: Option<Recipe>,
 
     /// With --prepare: the compiler's source tree
     #[arg(long, value_name = "DIR")]
@@ -97,6 +98,11 @@ pub struct FileArgs {
 }
 
 /// `90`, `90s`, `5m`.
+fn recipes() -> impl TypedValueParser<Value = Recipe> {
+    PossibleValuesParser::new(Recipe::ALL.map(Recipe::name))
+        .try_map(|name| Recipe::of(&name).ok_or("no such recipe"))
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.strip_suffix('m') {
         Some(number) => (number, 60),
@@ -116,11 +122,8 @@ pub fn prepare(
     command: Option<String>,
     jobs: usize,
 ) -> anyhow::Result<Outcome> {
-    let (Some(name), Some(source)) = (&args.prepare, &args.source) else {
+    let (Some(recipe), Some(source)) = (args.prepare, &args.source) else {
         bail!("--prepare needs --source DIR");
-    };
-    let Some(recipe) = Recipe::of(name) else {
-        bail!("--prepare knows gcc, llvm, tcc and gcov");
     };
     let Some(output) = output else {
         bail!("--prepare needs -o DIR, where the coverage compiler goes");

@@ -48,15 +48,12 @@ pub enum Recipe {
 }
 
 impl Recipe {
+    /// Every recipe.
+    pub const ALL: [Recipe; 4] = [Recipe::Gcc, Recipe::Llvm, Recipe::Tcc, Recipe::Gcov];
+
     /// The recipe of a name.
     pub fn of(name: &str) -> Option<Self> {
-        match name {
-            "gcc" => Some(Recipe::Gcc),
-            "llvm" => Some(Recipe::Llvm),
-            "tcc" => Some(Recipe::Tcc),
-            "gcov" => Some(Recipe::Gcov),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|recipe| recipe.name() == name)
     }
 
     /// Its name.
