@@ -264,8 +264,8 @@ fn merged(
         Location::Everywhere(piece) => vec![piece],
         Location::List(all) => all.iter().collect(),
     };
-    // a linker's addresses cannot be copied: such a variable keeps what it has
-    if old.iter().any(|piece| !piece.movable) {
+    // what cannot be put elsewhere stays where it is, and so does all that is said of such a variable
+    if old.iter().any(|piece| piece.addresses.is_none()) {
         return None;
     }
     let overlaps = |piece: &OldPiece| {
@@ -310,7 +310,7 @@ fn merged(
                 pieces.push(Piece {
                     pc,
                     expression: piece.expression.clone(),
-                    addresses: Vec::new(),
+                    addresses: piece.addresses.clone().unwrap_or_default(),
                 });
             }
         }

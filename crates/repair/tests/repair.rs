@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use candor_dwarf::rewrite::{Refused, Rewriter};
+use candor_dwarf::rewrite::{Change, Location, Piece, Refused, Rewriter};
 use candor_prove::image::Image;
 use candor_prove::ir::Module;
 use candor_prove::{Outcome, Proof, Prover, Settings, source_ir};
@@ -181,6 +181,63 @@ fn gdb_sees_the_counter_of_repaired_objects_and_programs() {
         assert_eq!(right(&seen), values, "{compiler} {flags:?}: {seen:?}");
         let largest = seen.iter().flatten().map(|one| one.0).max();
         assert!(largest > Some(4), "{compiler} {flags:?}: {seen:?}");
+    }
+}
+
+/// A counter that gcc describes by the distance to an array, whose address the linker fills in.
+const DISTANCE: &str = "\
+int a[4096], b[4096];
+void f(void) {
+    int i;
+    for (i = 1; i < 4000; i++)
+        a[i] += a[i - 1] * b[i];
+}
+";
+
+#[test]
+fn old_locations_with_a_linkers_addresses_mean_the_same_in_their_new_place() {
+    let bench = Bench::new();
+    let source = bench.file("f.c", DISTANCE);
+    let main = bench.file("main.c", MAIN);
+    let [file, copy, program] = ["f.o", "copy.o", "program"].map(|name| {
+        let path = bench.scratch.path().join(name);
+        path.to_str().unwrap().to_owned()
+    });
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let source = source.to_str().unwrap();
+        bench.run("gcc-12", &["-O2", version, "-c", source, "-o", &file]);
+        let before = std::fs::read(&file).unwrap();
+        let mut rewriter = Rewriter::new(before.clone()).unwrap();
+        let described = rewriter.describe("f").unwrap();
+        let counter = described.variables.iter().find(|one| one.name == "i");
+        let Location::List(old) = &counter.unwrap().location else {
+            panic!("{described:?}");
+        };
+        let pieces: Vec<Piece> = old
+            .iter()
+            .map(|piece| Piece {
+                pc: piece.pc.clone(),
+                expression: piece.expression.clone(),
+                addresses: piece.addresses.clone().unwrap(),
+            })
+            .collect();
+        assert!(pieces.iter().any(|piece| !piece.addresses.is_empty()));
+        let change = Change {
+            entry: counter.unwrap().entry,
+            pieces,
+        };
+        rewriter.apply("f", &[change]).unwrap();
+        let after = rewriter.into_bytes();
+        assert!(after != before);
+        std::fs::write(&copy, after).unwrap();
+        let [original, copied] = [&file, &copy].map(|object| {
+            let main = main.to_str().unwrap();
+            bench.run("gcc-12", &["-g", object, main, "-o", &program]);
+            bench.counters(Path::new(&program))
+        });
+        assert!(original.iter().flatten().count() >= 40, "{original:?}");
+        assert!(original.iter().flatten().any(|one| one.0 > 4));
+        assert_eq!(copied, original, "{version}");
     }
 }
 

@@ -92,15 +92,21 @@ pub(super) fn append(
                 })?;
                 content.extend(length.to_le_bytes());
             }
+            let begin = content.len();
+            content.extend(&piece.expression);
             for address in &piece.addresses {
                 let symbol = place_symbol(elf, &address.of)?;
+                let at = begin + address.at;
+                content
+                    .get_mut(at..at + 8)
+                    .ok_or_else(|| Refused::Damaged("an address outside its list".to_owned()))?
+                    .fill(0);
                 open.push(Open {
-                    at: content.len() + address.at,
+                    at,
                     symbol,
                     addend: address.offset,
                 });
             }
-            content.extend(&piece.expression);
         }
         match version {
             5 => content.push(0),

@@ -7,8 +7,8 @@ use gimli::constants::{self as dw, DwAt, DwForm, DwTag};
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Operation, Unit, UnitOffset};
 use object::{Object as _, ObjectSection as _};
 
-use super::Refused;
 use super::elf::Elf;
+use super::{Address, Refused};
 
 pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -192,8 +192,8 @@ pub struct OldPiece {
     pub expression: Vec<u8>,
     /// Whether it is a number whatever the machine does.
     pub constant: bool,
-    /// Whether its bytes may be put elsewhere: no address that a linker fills in.
-    pub movable: bool,
+    /// Addresses in it that a linker fills in; `None`: one of them is of no section, and its bytes cannot be put elsewhere.
+    pub addresses: Option<Vec<Address>>,
 }
 
 impl Variable {
@@ -466,7 +466,7 @@ fn location(elf: &Elf, found: &Found<'_>, entry: &Entry<'_>) -> Result<Location,
             pc,
             expression: expression.to_vec(),
             constant: nature.constant,
-            movable: !nature.address || !elf.relocatable,
+            addresses: addresses(elf, &nature),
         })
     };
     if let AttributeValue::Exprloc(expression) = &attr.value {
@@ -489,10 +489,35 @@ fn location(elf: &Elf, found: &Found<'_>, entry: &Entry<'_>) -> Result<Location,
     Ok(Location::List(all))
 }
 
+/// The addresses of an expression by their sections, as [`Sections`] placed them.
+fn addresses(elf: &Elf, nature: &Nature) -> Option<Vec<Address>> {
+    if !elf.relocatable {
+        return Some(Vec::new());
+    }
+    let placed = |(at, address): &(usize, u64)| {
+        // an address may lie a little before its section's start
+        let index = address.checked_add(1 << 31)? >> 32;
+        let section = elf.sections.get(index as usize)?;
+        let alone = elf.find(&section.name).ok().flatten() == Some(index as usize);
+        (section.flags & 2 != 0 && alone).then(|| Address {
+            at: *at,
+            of: section.name.clone(),
+            offset: address.wrapping_sub(index << 32) as i64,
+        })
+    };
+    if nature.nested_address {
+        return None;
+    }
+    nature.addresses.iter().map(placed).collect()
+}
+
 /// What an expression depends on.
 pub(super) struct Nature {
     constant: bool,
-    address: bool,
+    /// Where in it addresses stand, and which.
+    addresses: Vec<(usize, u64)>,
+    /// Whether there is one in an expression within it.
+    nested_address: bool,
     /// Offsets in the unit of the base types it names.
     pub(super) types: Vec<usize>,
     /// Where in it an entry of `.debug_info` is named, and which.
@@ -502,7 +527,8 @@ pub(super) struct Nature {
 pub(super) fn nature(found: &Found<'_>, expression: &[u8]) -> Result<Nature, Refused> {
     let mut nature = Nature {
         constant: !expression.is_empty(),
-        address: false,
+        addresses: Vec::new(),
+        nested_address: false,
         types: Vec::new(),
         entries: Vec::new(),
     };
@@ -526,16 +552,18 @@ pub(super) fn nature(found: &Found<'_>, expression: &[u8]) -> Result<Nature, Ref
                 nature.constant = false;
                 nature.types.push(base_type.0);
             }
-            Operation::Address { .. } | Operation::AddressIndex { .. } => nature.address = true,
+            Operation::Address { address } => nature.addresses.push((at + 1, address)),
+            // a place in the unit's table of addresses, which stays where it is
+            Operation::AddressIndex { .. } => {}
             Operation::ImplicitPointer { value, .. } => {
                 nature.constant = false;
                 nature.entries.push((at + 1, value.0));
             }
             Operation::EntryValue { expression } => {
+                let inner = self::nature(found, expression.slice())?;
                 nature.constant = false;
-                nature
-                    .types
-                    .extend(self::nature(found, expression.slice())?.types);
+                nature.nested_address |= inner.nested_address || !inner.addresses.is_empty();
+                nature.types.extend(inner.types);
             }
             Operation::Call { .. } | Operation::ParameterRef { .. } => {
                 return Err(Refused::Unsupported(
