@@ -10,7 +10,9 @@ use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use candor_dwarf::{Avma, Image, Machine, Observation, Sight, Site, SiteOptions, Value};
+use candor_dwarf::{
+    Avma, Image, Machine, Observation, PointerValue, Sight, Site, SiteOptions, Value,
+};
 use candor_prove::image::Code;
 use candor_prove::ir::{Function, Module, Operand};
 use candor_prove::live::{SourceRun, Surroundings, run};
@@ -258,6 +260,7 @@ impl Programs {
             code,
             proof,
             start: symbol.address.0,
+            bias: 0,
             source: None,
             trouble: None,
             sites: HashMap::new(),
@@ -303,8 +306,8 @@ struct Seen {
     at: u64,
     variable: (String, u32),
     bits: u32,
-    before: Option<Option<u64>>,
-    after: Option<Option<u64>>,
+    before: Option<Value>,
+    after: Option<Value>,
 }
 
 struct Judge<'a> {
@@ -314,6 +317,8 @@ struct Judge<'a> {
     proof: &'a Proof,
     /// The function's address in the file.
     start: u64,
+    /// How far the program is from where the file says.
+    bias: u64,
     source: Option<SourceRun>,
     trouble: Option<String>,
     sites: HashMap<u64, [Option<Site>; 2]>,
@@ -329,6 +334,7 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn step(&mut self, step: &Step<'_>) -> Continue {
         if self.done.steps == 0 {
+            self.bias = step.machine.bias();
             match self.run_source(step.machine) {
                 Ok(source) => self.source = Some(source),
                 Err(why) => {
@@ -388,9 +394,9 @@ impl Judge<'_> {
                     continue;
                 }
                 let value = match observation {
-                    Observation::Value(Value::Signed(value)) => Some(*value as u64),
-                    Observation::Value(Value::Unsigned(value)) => Some(*value as u64),
-                    Observation::Value(Value::Pointer(_) | Value::Float { .. }) => continue,
+                    Observation::Value(Value::Float { .. }) => continue,
+                    Observation::Value(Value::Pointer(PointerValue::Synthetic { .. })) => None,
+                    Observation::Value(value) => Some(value.clone()),
                     _ => None,
                 };
                 let variable = (leaf.key.variable.to_string(), leaf.key.decl_line.0);
@@ -409,9 +415,9 @@ impl Judge<'_> {
                     }
                 };
                 if number == 0 {
-                    slot.before = Some(value);
+                    slot.before = value;
                 } else {
-                    slot.after = Some(value);
+                    slot.after = value;
                 }
             }
         }
@@ -464,20 +470,27 @@ impl Judge<'_> {
                 continue;
             };
             let truth: BTreeSet<u64> = truth.iter().map(|value| value & mask).collect();
-            let judge = |tally: &mut Tally, shown: Option<Option<u64>>| match shown.flatten() {
+            let is_true = |shown: &Value| match shown {
+                Value::Signed(value) => truth.contains(&(*value as u64 & mask)),
+                Value::Unsigned(value) => truth.contains(&(*value as u64 & mask)),
+                Value::Pointer(shown) => truth
+                    .iter()
+                    .any(|raw| self.programs.after.pointer(Avma(*raw), self.bias) == *shown),
+                Value::Float { .. } | Value::Variant(_) => false,
+            };
+            let judge = |tally: &mut Tally, shown: &Option<Value>| match shown {
                 None => tally.none += 1,
-                Some(value) if truth.contains(&(value & mask)) => tally.right += 1,
+                Some(value) if is_true(value) => tally.right += 1,
                 Some(_) => tally.wrong += 1,
             };
-            judge(&mut self.done.before, seen.before);
+            judge(&mut self.done.before, &seen.before);
             let wrong = self.done.after.wrong;
-            judge(&mut self.done.after, seen.after);
+            judge(&mut self.done.after, &seen.after);
             if self.done.after.wrong > wrong && self.done.told.len() < MOST_TOLD {
+                let shown = seen.after.map_or(String::new(), |value| value.to_string());
                 self.done.told.push(format!(
-                    "at {:#x} `{}` is shown as {}, the source has {truth:?}",
-                    seen.at,
-                    seen.variable.0,
-                    seen.after.flatten().unwrap_or(0) & mask
+                    "at {:#x} `{}` is shown as {shown}, the source has {truth:?}",
+                    seen.at, seen.variable.0,
                 ));
             }
         }
