@@ -107,7 +107,9 @@ pub fn run(
                     Some(Some(Val::Bit(bit))) => Some(u64::from(*bit)),
                     _ => None,
                 },
-                Operand::Global(..) => None,
+                Operand::Global(name, offset) => surroundings
+                    .global(name)
+                    .map(|at| at.wrapping_add_signed(*offset)),
             };
             if let Some(value) = value {
                 taken.push((visits, record.name.clone(), record.declared, value));

@@ -445,7 +445,11 @@ impl Judge<'_> {
                 let value = match operand {
                     Operand::Value(id) => visit.values.get(&id).copied(),
                     Operand::Number(number) => Some(number),
-                    Operand::Global(..) => None,
+                    Operand::Global(name, offset) => self
+                        .programs
+                        .after
+                        .symbol(&name)
+                        .map(|one| one.address.loaded(self.bias).0.wrapping_add_signed(offset)),
                 };
                 if let Some(value) = value {
                     truths.entry(variable).or_default().insert(value);
