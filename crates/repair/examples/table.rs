@@ -1,6 +1,6 @@
 //! Repairs every function of a source that is proved in a file, and prints the paper's figures as a table.
 //!
-//! `cargo run --release -p candor-repair --example table -- SOURCE FILE [OUTPUT] [--ablation] [--debuggers] [FUNCTION...]`
+//! `cargo run --release -p candor-repair --example table -- SOURCE FILE [OUTPUT] [--ablation] [--debuggers] [--no-walk] [FUNCTION...]`
 #[path = "../../prove/examples/processor/mod.rs"]
 mod processor;
 
@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let ablation = arguments.iter().any(|one| one == "--ablation");
     let debuggers = arguments.iter().any(|one| one == "--debuggers");
-    arguments.retain(|one| one != "--ablation" && one != "--debuggers");
+    let walk = !arguments.iter().any(|one| one == "--no-walk");
+    arguments.retain(|one| !["--ablation", "--debuggers", "--no-walk"].contains(&one.as_str()));
     let [source, file, rest @ ..] = &arguments[..] else {
         return Err("give SOURCE FILE [OUTPUT|-] [FUNCTION...]".into());
     };
@@ -125,6 +126,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let relocatable = rewriter.is_relocatable();
     let after = rewriter.into_bytes();
+    if !walk {
+        proofs.clear();
+    }
     let names: Vec<&str> = proofs.iter().map(|proof| proof.function.as_str()).collect();
     match Programs::new(
         &sandbox,
