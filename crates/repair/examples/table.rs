@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         strict: false,
     };
     let mut proofs = Vec::new();
+    let mut lacking = Vec::new();
     let watch = processor::Watch::start();
     println!("function T U V O M I M% I% removed exact lanes within none seconds");
     for name in image.functions() {
@@ -107,6 +108,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             counts.none,
             started.elapsed().as_secs_f64()
         );
+        lacking.push(share(counts.lacking_at));
         if ablation {
             for (word, switches) in [
                 ("heads", only(false, false, false, false)),
@@ -124,6 +126,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
+    println!(
+        "lacking: something was missing at {} % of the instructions on average",
+        lacking.iter().sum::<usize>() / lacking.len().max(1)
+    );
     let relocatable = rewriter.is_relocatable();
     let after = rewriter.into_bytes();
     if !walk {

@@ -30,9 +30,11 @@ pub struct Counts {
     pub constant: usize,
     /// A constant before that the proof shows to be wrong, nothing now.
     pub removed: usize,
-    /// Instructions at which something was missing.
+    /// Instructions at which something was missing and is said now.
     pub missing_at: usize,
-    /// Instructions at which something was wrongly constant.
+    /// Instructions at which a variable is in scope of which nothing was said: the most that `missing_at` can be.
+    pub lacking_at: usize,
+    /// Instructions at which something was wrongly constant and is an expression now.
     pub constant_at: usize,
     /// Values by precision: exact.
     pub exact: usize,
@@ -164,6 +166,7 @@ pub fn plan(
     };
     let mut updated: BTreeSet<u64> = BTreeSet::new();
     let mut missing_at: BTreeSet<u64> = BTreeSet::new();
+    let mut lacking_at: BTreeSet<u64> = BTreeSet::new();
     let mut constant_at: BTreeSet<u64> = BTreeSet::new();
     for variable in &described.variables {
         let Some(line) = variable.line else { continue };
@@ -193,6 +196,9 @@ pub fn plan(
             let wrong = change.is_some()
                 && before == Some(true)
                 && refuted.iter().any(|range| range.contains(&at));
+            if in_scope && before.is_none() {
+                lacking_at.insert(at);
+            }
             let said = variable.said(at);
             listed.shown.push(Shown {
                 after: match new {
@@ -245,6 +251,7 @@ pub fn plan(
     }
     plan.counts.updated = updated.len();
     plan.counts.missing_at = missing_at.len();
+    plan.counts.lacking_at = lacking_at.len();
     plan.counts.constant_at = constant_at.len();
     Ok(plan)
 }
