@@ -323,6 +323,16 @@ fn merged(
         }
     }
     pieces.sort_by_key(|piece| piece.pc.start);
+    // values of different precision may be the same expression
+    pieces.dedup_by(|next, last| {
+        let goes_on = last.pc.end == next.pc.start
+            && last.expression == next.expression
+            && last.addresses == next.addresses;
+        if goes_on {
+            last.pc.end = next.pc.end;
+        }
+        goes_on
+    });
     let change = Change {
         entry: variable.entry,
         pieces,

@@ -34,9 +34,13 @@ pub(super) fn append(
         ".debug_loc"
     };
     let mut content = sections.own_bytes(elf, name)?;
-    let first = content.len();
+    // in an object all lists are of one unit, and the last of them may be followed by more
+    let grows = Some(&content)
+        .filter(|_| elf.relocatable && version == 5)
+        .and_then(|content| last_contribution(content));
+    let first = grows.unwrap_or(content.len());
     let mut open: Vec<Open> = Vec::new();
-    if version == 5 {
+    if version == 5 && grows.is_none() {
         content.extend([0; 4]); // the length, later
         content.extend(5u16.to_le_bytes());
         content.extend([8, 0]); // bytes of addresses and of segments
@@ -135,6 +139,21 @@ pub(super) fn append(
     Ok(Lists { section, offsets })
 }
 
+/// Where the last contribution to `.debug_loclists` begins, if the section ends with one like ours.
+fn last_contribution(content: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let length = content.get(at..at + 4)?.try_into().ok()?;
+        let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
+        let end = (at + 4).checked_add(length)?;
+        if end == content.len() {
+            // of version 5, with addresses of eight bytes and no segments
+            return (content.get(at + 4..at + 8)? == [5, 0, 8, 0]).then_some(at);
+        }
+        at = end;
+    }
+}
+
 fn function_symbol(elf: &Elf, function: &str) -> Result<u32, Refused> {
     let (_, symbols) = elf
         .symbols()
@@ -194,5 +213,25 @@ fn add_relocations(
             )?;
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_contribution;
+
+    #[test]
+    fn the_last_contribution_is_found_only_where_the_section_ends_with_it() {
+        let one = [&[9, 0, 0, 0, 5, 0, 8, 0, 0, 0, 0, 0][..], &[0]].concat();
+        let two = [&one[..], &one].concat();
+        assert_eq!(last_contribution(&one), Some(0));
+        assert_eq!(last_contribution(&two), Some(13));
+        // nothing, cut off, with something behind, of another version, with lengths that lead nowhere
+        assert_eq!(last_contribution(&[]), None);
+        assert_eq!(last_contribution(&two[..20]), None);
+        assert_eq!(last_contribution(&[&one[..], &[1, 2]].concat()), None);
+        let old = [&[9, 0, 0, 0, 4, 0, 8, 0, 0, 0, 0, 0][..], &[0]].concat();
+        assert_eq!(last_contribution(&old), None);
+        assert_eq!(last_contribution(&[0xff; 16]), None);
     }
 }

@@ -507,7 +507,24 @@ struct Table {
     last: bool,
     next: u64,
     new: Vec<u8>,
+    /// Codes by what they stand for, old ones and new ones.
     known: HashMap<Vec<u8>, u64>,
+}
+
+/// The next number of `.debug_abbrev`.
+fn number(bytes: &[u8], at: &mut usize) -> Result<u64, Refused> {
+    let (mut value, mut shift) = (0u64, 0u32);
+    loop {
+        let byte = *bytes
+            .get(*at)
+            .ok_or_else(|| Refused::Damaged("`.debug_abbrev` is cut off".to_owned()))?;
+        *at += 1;
+        value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+        shift += 7;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
 }
 
 impl Table {
@@ -516,38 +533,26 @@ impl Table {
         let start = found.unit.header.debug_abbrev_offset().0;
         let mut at = start;
         let mut largest = 0;
-        let mut number = |signed: bool| -> Result<u64, Refused> {
-            let (mut value, mut shift) = (0u64, 0u32);
-            loop {
-                let byte = *bytes
-                    .get(at)
-                    .ok_or_else(|| Refused::Damaged("`.debug_abbrev` is cut off".to_owned()))?;
-                at += 1;
-                value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
-                shift += 7;
-                if byte & 0x80 == 0 {
-                    let _ = signed; // only the length matters
-                    return Ok(value);
-                }
-            }
-        };
+        let mut known = HashMap::new();
         loop {
-            let code = number(false)?;
+            let code = number(bytes, &mut at)?;
             if code == 0 {
                 break;
             }
             largest = largest.max(code);
-            number(false)?; // the tag
-            number(false)?; // one byte below 128: whether it has children
+            let body = at;
+            number(bytes, &mut at)?; // the tag
+            number(bytes, &mut at)?; // one byte below 128: whether it has children
             loop {
-                let (name, form) = (number(false)?, number(false)?);
+                let (name, form) = (number(bytes, &mut at)?, number(bytes, &mut at)?);
                 if form == u64::from(dw::DW_FORM_implicit_const.0) {
-                    number(true)?;
+                    number(bytes, &mut at)?; // signed, of the same length
                 }
                 if name == 0 && form == 0 {
                     break;
                 }
             }
+            known.entry(bytes[body..at].to_vec()).or_insert(code);
         }
         Ok(Table {
             start,
@@ -555,7 +560,7 @@ impl Table {
             last: at == bytes.len(),
             next: largest + 1,
             new: Vec::new(),
-            known: HashMap::new(),
+            known,
         })
     }
 
