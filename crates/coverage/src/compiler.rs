@@ -203,6 +203,7 @@ impl CoverageCompiler {
             ..Limits::compiler()
         };
         let libraries = self.manifest.kind == Kind::TracePc && stock.family == Family::Clang;
+        let mut cpu = Duration::ZERO;
         if libraries {
             let front = stock
                 .job(directory.path())
@@ -210,12 +211,13 @@ impl CoverageCompiler {
                 .args(["-Xclang", "-disable-llvm-passes", "-emit-llvm"])
                 .args(["-c", "-o", "program.bc", name.as_str()]);
             let front = sandbox.run(&front, &limits)?;
+            cpu += front.cpu;
             if !front.ending.success() {
                 return Ok(Covered {
                     compiled: outcome(&front),
                     cover: Cover::default(),
                     trace: Vec::new(),
-                    cpu: front.cpu,
+                    cpu,
                 });
             }
         }
@@ -247,7 +249,7 @@ impl CoverageCompiler {
             compiled,
             cover,
             trace,
-            cpu: finished.cpu,
+            cpu: cpu + finished.cpu,
         })
     }
 
