@@ -167,7 +167,7 @@ fn valued(
 }
 
 /// By instruction: the loop heads (or the entry) that it is reached from without passing another.
-fn starts(code: &Code) -> BTreeMap<u64, BTreeSet<Option<u64>>> {
+pub(crate) fn starts(code: &Code) -> BTreeMap<u64, BTreeSet<Option<u64>>> {
     let mut all: BTreeMap<u64, BTreeSet<Option<u64>>> = BTreeMap::new();
     let entry = Some(code.start).filter(|at| code.heads.contains(at));
     all.insert(code.start, BTreeSet::from([entry]));
@@ -194,7 +194,7 @@ fn starts(code: &Code) -> BTreeMap<u64, BTreeSet<Option<u64>>> {
 }
 
 /// By instruction: the loop heads and returns that come next.
-fn ends(code: &Code) -> BTreeMap<u64, BTreeSet<MachineEnd>> {
+pub(crate) fn ends(code: &Code) -> BTreeMap<u64, BTreeSet<MachineEnd>> {
     let mut all: BTreeMap<u64, BTreeSet<MachineEnd>> = BTreeMap::new();
     loop {
         let mut changed = false;

@@ -17,8 +17,8 @@ use iced_x86::{
 
 use crate::expression::Expression;
 use crate::relations::solve;
-use crate::settled::numbers;
-use crate::variables::{Variable, stride, variables_at};
+use crate::settled::{ends, numbers, starts};
+use crate::variables::{Variable, is_innermost, stride, variables_at};
 
 /// Which of the paper's steps are taken (its ablation, §V-B).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub(crate) fn spread(
     switches: Switches,
 ) -> Spread {
     let gen_facts = at_heads(function, proof);
-    let at_stores = at_stores(function, proof);
+    let at_stores = at_stores(code, function, proof);
     let effects: BTreeMap<u64, Effect> = code
         .reached
         .iter()
@@ -232,23 +232,36 @@ fn at_heads(function: &Function, proof: &Proof) -> BTreeMap<u64, Facts> {
 /// before the first that is stored, and how many are stored.
 type AtStores = BTreeMap<u64, (BTreeMap<Variable, i64>, i64, usize)>;
 
-fn at_stores(function: &Function, proof: &Proof) -> AtStores {
+fn at_stores(code: &Code, function: &Function, proof: &Proof) -> AtStores {
+    let (starts, ends) = (starts(code), ends(code));
     let mut all = AtStores::new();
     for store in &proof.stores {
         let alone = proof.stores.iter().filter(|one| one.at == store.at).count() == 1;
         let node = proof.nodes.iter().find(|node| Some(node.at) == store.from);
-        let (Some(node), Some(first), true) = (
+        let (Some(node), Some(first), Some(last), true) = (
             node,
             store.realised.steps.first(),
+            store.realised.steps.last(),
             alone && store.realised.complete,
         ) else {
             continue;
         };
-        // all steps from this head to itself, so that they are steps of this loop
-        let own = |edge: &&candor_prove::ProofEdge| {
-            edge.from == Some(node.at) && edge.to == MachineEnd::Head(node.at)
+        // The steps must be visits of this loop's head and of no other: the store lies on the way from the head to itself, it
+        // realises no later step than that way has, and the source's loop has no loop within.
+        let again = MachineEnd::Head(node.at);
+        let on_cycle = starts
+            .get(&store.at)
+            .is_some_and(|all| all.contains(&Some(node.at)))
+            && ends.get(&store.at).is_some_and(|all| all.contains(&again));
+        let mut own = proof
+            .edges
+            .iter()
+            .filter(|edge| edge.from == Some(node.at) && edge.to == again);
+        let (Some(edge), None) = (own.next(), own.next()) else {
+            continue;
         };
-        if proof.edges.iter().filter(own).count() != 1 {
+        let steps = edge.edge.steps.last().copied().unwrap_or(0);
+        if !on_cycle || *last > steps as u64 || !is_innermost(function, node.head) {
             continue;
         }
         let strides: BTreeMap<Variable, i64> = variables_at(function, node.head)

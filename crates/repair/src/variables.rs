@@ -6,6 +6,8 @@ use candor_prove::image::Code;
 use candor_prove::ir::{Binary, BlockId, Function, Inst, Operand, Terminator, ValueId, VariableIs};
 use candor_prove::{Column, Definition, Proof};
 
+use crate::settled::starts;
+
 /// A source variable: its name and the line of its declaration.
 pub(crate) type Variable = (String, u32);
 
@@ -101,14 +103,44 @@ pub(crate) fn stride(function: &Function, head: BlockId, id: ValueId) -> Option<
     found
 }
 
-/// The machine addresses at which a variable's value changes from visit to visit of a loop, so that no constant is right there.
+/// Whether no loop lies within that of a loop head.
+pub(crate) fn is_innermost(function: &Function, head: BlockId) -> bool {
+    let place = |block: BlockId| function.order[block.0 as usize];
+    let mut inside = BTreeSet::from([head]);
+    let before = |block: BlockId| {
+        (0..function.blocks.len() as u32)
+            .map(BlockId)
+            .filter(move |from| targets(&function.block(*from).terminator).contains(&block))
+    };
+    let mut waiting: Vec<BlockId> = before(head)
+        .filter(|from| place(*from) >= place(head))
+        .collect();
+    while let Some(block) = waiting.pop() {
+        if inside.insert(block) {
+            waiting.extend(before(block));
+        }
+    }
+    function
+        .heads
+        .iter()
+        .all(|other| *other == head || !inside.contains(other))
+}
+
+/// The machine addresses at which a variable's value changes from visit to visit of a loop, or is what such a loop left behind, so that
+/// a constant is not right there for every run (unless the proof itself says the number).
 pub(crate) fn varying(
     function: &Function,
     code: &Code,
     proof: &Proof,
 ) -> BTreeMap<Variable, BTreeSet<u64>> {
     let mut all: BTreeMap<Variable, BTreeSet<u64>> = BTreeMap::new();
+    let starts = starts(code);
     for node in &proof.nodes {
+        let behind = starts
+            .iter()
+            .filter(|(_, from)| from.contains(&Some(node.at)))
+            .map(|(at, _)| *at);
+        let behind: Vec<u64> = behind.collect();
         let block = function.block(node.head);
         let mut cycle: Option<BTreeSet<u64>> = None;
         for (variable, operand) in variables_at(function, node.head) {
@@ -121,7 +153,8 @@ pub(crate) fn varying(
             });
             if !constant && block.phis.iter().any(|phi| phi.to == id) {
                 let cycle = cycle.get_or_insert_with(|| around(code, node.at));
-                all.entry(variable).or_default().extend(cycle.iter());
+                let slot = all.entry(variable).or_default();
+                slot.extend(cycle.iter().chain(&behind));
             }
         }
     }
