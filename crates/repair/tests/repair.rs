@@ -59,26 +59,26 @@ impl Bench {
         source_ir(&self.sandbox, &self.scratch, source, &[]).unwrap()
     }
 
-    fn proof(&self, file: &Path, module: &Module) -> (Image, Box<Proof>) {
+    fn proof(&self, function: &str, file: &Path, module: &Module) -> (Image, Box<Proof>) {
         let image = Image::load(file).unwrap();
         let settings = Settings {
             time: std::time::Duration::from_secs(900),
             ..Settings::default()
         };
         let prover = Prover::new(&self.sandbox, &self.scratch, settings);
-        let verdict = prover.prove(&image, module, "f").unwrap();
+        let verdict = prover.prove(&image, module, function).unwrap();
         match verdict.outcome {
             Outcome::Proved(proof) => (image, proof),
             other => panic!("{}: {other:?}", file.display()),
         }
     }
 
-    /// Repairs `f` in a file; what was planned.
-    fn repair(&self, file: &Path, module: &Module, output: &Path) -> Plan {
-        let (image, proof) = self.proof(file, module);
+    /// Repairs a function in a file; what was planned.
+    fn repair(&self, function: &str, file: &Path, module: &Module, output: &Path) -> Plan {
+        let (image, proof) = self.proof(function, file, module);
         let before = std::fs::read(file).unwrap();
         let mut rewriter = Rewriter::new(before.clone()).unwrap();
-        let described = rewriter.describe("f").unwrap();
+        let described = rewriter.describe(function).unwrap();
         let relocatable = rewriter.is_relocatable();
         let planned = plan(
             &image,
@@ -89,12 +89,48 @@ impl Bench {
             Switches::default(),
         )
         .unwrap();
-        rewriter.apply("f", &planned.changes).unwrap();
+        rewriter.apply(function, &planned.changes).unwrap();
         let after = rewriter.into_bytes();
         let accepted = accept(&self.sandbox, &self.scratch, &before, &after).unwrap();
         assert!(accepted.complaints.is_some_and(|(old, new)| new <= old));
         candor_repair::write(file, output, &after).unwrap();
         planned
+    }
+
+    /// Walks through a function of an object before and after its repair.
+    fn walk(
+        &self,
+        image: &Image,
+        module: &Module,
+        proof: &Proof,
+        before: &[u8],
+        after: &[u8],
+    ) -> Validated {
+        let name = proof.function.as_str();
+        let programs = Programs::new(
+            &self.sandbox,
+            &self.scratch,
+            module,
+            &[name],
+            before,
+            after,
+            true,
+        )
+        .unwrap()
+        .unwrap();
+        let (_, function) = module
+            .functions
+            .iter()
+            .find(|(known, _)| *known == name)
+            .unwrap();
+        let code = image.code(name).unwrap();
+        let validation = programs
+            .validate(&self.sandbox, function.as_ref().unwrap(), &code, proof)
+            .unwrap();
+        match validation {
+            Validation::Walked(seen) => seen,
+            Validation::NotRun(why) => panic!("{name}: {why}"),
+        }
     }
 
     /// What gdb says at each of the first instructions of `f`: the counter, the cell below it and one far above.
@@ -167,7 +203,7 @@ fn gdb_sees_the_counter_of_repaired_objects_and_programs() {
         }
         arguments.extend(["-o", file.to_str().unwrap()]);
         bench.run(compiler, &arguments);
-        let planned = bench.repair(&file, &module, &fixed);
+        let planned = bench.repair("f", &file, &module, &fixed);
         assert!(planned.counts.updated > 0, "{compiler} {flags:?}");
         let seen = if linked {
             bench.counters(&fixed)
@@ -249,7 +285,7 @@ fn wrong_constants_go_and_what_is_exact_is_said() {
     let file = bench.scratch.path().join("f.o");
     let (from, to) = (source.to_str().unwrap(), file.to_str().unwrap());
     bench.run("clang-19", &["-O3", "-g", "-c", from, "-o", to]);
-    let planned = bench.repair(&file, &module, &bench.scratch.path().join("out.o"));
+    let planned = bench.repair("f", &file, &module, &bench.scratch.path().join("out.o"));
     // clang says that i is 0 for the whole loop
     assert!(planned.counts.constant > 0, "{planned:?}");
     assert!(planned.variables[0].removed.is_some());
@@ -259,7 +295,7 @@ fn wrong_constants_go_and_what_is_exact_is_said() {
         )
     );
     bench.run("gcc-12", &["-O1", "-g", "-c", from, "-o", to]);
-    let planned = bench.repair(&file, &module, &bench.scratch.path().join("out.o"));
+    let planned = bench.repair("f", &file, &module, &bench.scratch.path().join("out.o"));
     assert!(
         planned.counts.exact > 0 && planned.counts.within + planned.counts.lanes == 0,
         "{planned:?}"
@@ -271,7 +307,7 @@ fn wrong_constants_go_and_what_is_exact_is_said() {
         "clang-19",
         &["-O3", "-g", "-c", from, "-o", other.to_str().unwrap()],
     );
-    let (_, proof) = bench.proof(&other, &module);
+    let (_, proof) = bench.proof("f", &other, &module);
     let image = Image::load(&file).unwrap();
     let rewriter = Rewriter::new(std::fs::read(&file).unwrap()).unwrap();
     let described = rewriter.describe("f").unwrap();
@@ -328,6 +364,44 @@ fn bad_input_is_refused_and_nothing_is_overwritten() {
     assert!(!std::fs::read(&file).unwrap().is_empty());
 }
 
+/// A loop that is followed by the rest of its iterations, and one that is followed by another loop.
+const BEHIND: &str = "\
+int a[70000], b[70000], aa[256][256], bb[256][256], cc[256][256];
+void f(int m) { int i; for (i = 0; i < m; i++) a[i + m] = a[i] + b[i]; }
+void g(void) {
+    int i, j;
+    for (i = 1; i < 256; i++) {
+        for (j = 1; j < 256; j++) aa[j][i] = aa[j - 1][i] + cc[j][i];
+        for (j = 1; j < 256; j++) bb[i][j] = bb[i - 1][j] + cc[i][j];
+    }
+}
+";
+
+#[test]
+fn what_a_loop_left_behind_is_said_right_or_not_at_all() {
+    let bench = Bench::new();
+    let source = bench.file("behind.c", BEHIND);
+    let module = bench.module(&source);
+    let file = bench.scratch.path().join("behind.o");
+    let (from, to) = (source.to_str().unwrap(), file.to_str().unwrap());
+    let fixed = bench.scratch.path().join("fixed.o");
+
+    // clang says 0 for i between the loop of eight iterations and that of the rest
+    bench.run("clang-19", &["-O3", "-g", "-c", from, "-o", to]);
+    let planned = bench.repair("f", &file, &module, &fixed);
+    assert!(planned.counts.removed > 0, "{planned:?}");
+    let (image, proof) = bench.proof("f", &file, &module);
+    let [before, after] = [&file, &fixed].map(|path| std::fs::read(path).unwrap());
+    let seen = bench.walk(&image, &module, &proof, &before, &after);
+    assert!(seen.before.wrong > 0 && seen.after.wrong == 0, "{seen:?}");
+
+    // the stores of the second loop, all of which lie on the way out of the first, are not iterations of the first
+    bench.run("clang-19", &["-O3", "-mavx2", "-g", "-c", from, "-o", to]);
+    let planned = bench.repair("g", &file, &module, &fixed);
+    assert!(planned.counts.within > 0, "{planned:?}");
+    assert_eq!(planned.counts.lanes, 0, "{planned:?}");
+}
+
 /// Loops of several kinds: a plain one, one whose counter is a parameter's, a sum, a nest, a condition.
 const LOOPS: &str = "\
 int a[4096], b[4096], grid[64][64];
@@ -376,34 +450,9 @@ fn every_value_is_right_when_the_repaired_program_is_run() {
         }
         let after = rewriter.into_bytes();
         let seen = |after: &[u8]| -> Vec<Validated> {
-            let programs = Programs::new(
-                &bench.sandbox,
-                &bench.scratch,
-                &module,
-                &names,
-                &before,
-                after,
-                true,
-            )
-            .unwrap()
-            .unwrap();
             proofs
                 .iter()
-                .map(|proof| {
-                    let (_, function) = module
-                        .functions
-                        .iter()
-                        .find(|(name, _)| *name == proof.function)
-                        .unwrap();
-                    let code = image.code(&proof.function).unwrap();
-                    let validation = programs
-                        .validate(&bench.sandbox, function.as_ref().unwrap(), &code, proof)
-                        .unwrap();
-                    match validation {
-                        Validation::Walked(seen) => seen,
-                        Validation::NotRun(why) => panic!("{compiler} {}: {why}", proof.function),
-                    }
-                })
+                .map(|proof| bench.walk(&image, &module, proof, &before, after))
                 .collect()
         };
         for (name, seen) in names.iter().zip(seen(&after)) {
