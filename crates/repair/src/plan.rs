@@ -143,7 +143,9 @@ pub fn plan(
             ));
         }
     }
-    let known = spread(&code, function, proof, switches);
+    // lldb 19 does not add where a program is loaded to an address inside a computed value
+    let addresses = image.fixed || image.relocatable;
+    let known = spread(&code, function, proof, switches, addresses);
     let varying = varying(function, &code, proof);
     let mut plan = Plan {
         function: proof.function.clone(),

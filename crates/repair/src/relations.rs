@@ -101,9 +101,16 @@ pub(crate) fn solve(node: &Node) -> BTreeMap<ValueId, BTreeSet<Expression>> {
             found.entry(id).or_default().insert(expression);
         }
     }
-    for row in echelon(rows) {
-        if let Some((id, expression)) = single(&row, false) {
-            found.entry(id).or_default().insert(expression);
+    // once by registers as far as they go, and once with addresses replaced by registers that hold them
+    let columns: BTreeSet<Unknown> = rows.iter().flat_map(|row| row.keys().copied()).collect();
+    let (addresses, others): (Vec<Unknown>, Vec<Unknown>) = columns
+        .iter()
+        .partition(|unknown| matches!(unknown, Unknown::Unit(_)));
+    for order in [columns.into_iter().collect(), [addresses, others].concat()] {
+        for row in echelon(rows.clone(), order) {
+            if let Some((id, expression)) = single(&row, false) {
+                found.entry(id).or_default().insert(expression);
+            }
         }
     }
     // a value that never changes is known without the machine
@@ -201,9 +208,8 @@ fn single(row: &Row, narrow: bool) -> Option<(ValueId, Expression)> {
     Some((id, expression))
 }
 
-/// Reduced row echelon form, source values first.
-fn echelon(mut rows: Vec<Row>) -> Vec<Row> {
-    let columns: BTreeSet<Unknown> = rows.iter().flat_map(|row| row.keys().copied()).collect();
+/// Reduced row echelon form, its columns in an order.
+fn echelon(mut rows: Vec<Row>, columns: Vec<Unknown>) -> Vec<Row> {
     let mut done = 0;
     for column in columns {
         if column == Unknown::One {
@@ -325,6 +331,38 @@ mod tests {
                 narrow: false
             }]
         );
+    }
+
+    #[test]
+    fn an_address_is_taken_from_a_register_that_holds_it() {
+        let (i, x) = (ValueId(3), ValueId(4));
+        let place = |offset| Place {
+            unit: Some(7),
+            offset,
+        };
+        let defined = |column, terms, constant| Invariant {
+            column,
+            by: Definition::Affine {
+                terms,
+                constant,
+                width: 64,
+            },
+        };
+        // rax = 4·i; rsi = a + 8; x = 4·i + a
+        let found = solve(&node(vec![
+            affine(Column::Reg(0), vec![(4, Column::Source(i))], 0, 64),
+            defined(Column::Reg(6), vec![], place(8)),
+            defined(Column::Source(x), vec![(4, Column::Source(i))], place(0)),
+        ]));
+        let expression = |registers, unit, constant| Expression {
+            registers,
+            unit,
+            constant,
+            divisor: 1,
+            narrow: false,
+        };
+        assert!(found[&x].contains(&expression(vec![(1, 0)], Some((1, 7)), 0)));
+        assert!(found[&x].contains(&expression(vec![(1, 0), (1, 6)], None, -8)));
     }
 
     #[test]

@@ -75,14 +75,18 @@ enum Effect {
     Changes(Vec<u8>),
 }
 
-/// Spreads the proof's relations over a function.
+/// Spreads the proof's relations over a function; without those that name addresses, if these are not wanted.
 pub(crate) fn spread(
     code: &Code,
     function: &Function,
     proof: &Proof,
     switches: Switches,
+    addresses: bool,
 ) -> Spread {
-    let gen_facts = at_heads(function, proof);
+    let mut gen_facts = at_heads(function, proof);
+    for facts in gen_facts.values_mut() {
+        facts.retain(|(_, expression), _| addresses || expression.unit.is_none());
+    }
     let at_stores = at_stores(code, function, proof);
     let effects: BTreeMap<u64, Effect> = code
         .reached
@@ -171,7 +175,7 @@ pub(crate) fn spread(
 
 fn cost(expression: &Expression) -> (usize, i64, i64) {
     (
-        expression.registers.len() + usize::from(expression.unit.is_some()),
+        expression.registers.len() + 2 * usize::from(expression.unit.is_some()),
         expression.divisor,
         expression.constant.saturating_abs(),
     )

@@ -364,6 +364,73 @@ fn bad_input_is_refused_and_nothing_is_overwritten() {
     assert!(!std::fs::read(&file).unwrap().is_empty());
 }
 
+/// Pointers that gcc keeps in no register: it has one counter, and the arrays' addresses.
+const POINTERS: &str = "\
+int a[4096], b[4096], c[4096];
+__attribute__((noinline)) void f(void) {
+    int i;
+    int *x = a, *y = b, *z = c;
+    for (i = 0; i < 4000; i++) {
+        *x = *y + *z;
+        x++;
+        y++;
+        z++;
+    }
+}
+int main(void) { f(); return 0; }
+";
+
+/// lldb 19 shows `DW_OP_addr ... DW_OP_stack_value` of a position-independent program, gcc's own too, without adding where it is loaded.
+#[test]
+fn lldb_sees_pointers_of_a_position_independent_program_where_they_point() {
+    let bench = Bench::new();
+    let source = bench.file("f.c", POINTERS);
+    let module = bench.module(&source);
+    let [file, fixed] = ["app", "fixed"].map(|name| bench.scratch.path().join(name));
+    let (from, to) = (source.to_str().unwrap(), file.to_str().unwrap());
+    bench.run(
+        "gcc-12",
+        &["-O3", "-msse4.2", "-g", "-fPIE", "-pie", from, "-o", to],
+    );
+    let planned = bench.repair("f", &file, &module, &fixed);
+    let pointers = planned.variables.iter().filter(|one| one.name != "i");
+    let spans: Vec<_> = pointers.flat_map(|one| &one.spans).collect();
+    assert!(spans.len() >= 3, "{planned:?}");
+    assert!(spans.iter().all(|span| !span.text.contains("start")));
+    let steps = "thread step-inst --count 14";
+    let shown = bench.run(
+        "lldb-19",
+        &[
+            "--no-lldbinit",
+            "--batch",
+            "-o",
+            "b f",
+            "-o",
+            "run",
+            "-o",
+            steps,
+            "-o",
+            "frame variable i x",
+            "-o",
+            "print (long)&a",
+            fixed.to_str().unwrap(),
+        ],
+    );
+    let number = |sign: &str| {
+        let line = shown.lines().rev().find(|line| line.contains(sign));
+        let word = line.and_then(|line| line.split_whitespace().last());
+        let word = word.unwrap_or_default();
+        match word.strip_prefix("0x") {
+            Some(digits) => i64::from_str_radix(digits, 16).ok(),
+            None => word.parse().ok(),
+        }
+    };
+    let (i, x) = (number("(int) i = "), number("(int *) x = "));
+    let a = number("(long) ");
+    assert!(i > Some(0), "{shown}");
+    assert_eq!(x.zip(a).map(|(x, a)| (x - a) / 4), i, "{shown}");
+}
+
 /// A loop that is followed by the rest of its iterations, and one that is followed by another loop.
 const BEHIND: &str = "\
 int a[70000], b[70000], aa[256][256], bb[256][256], cc[256][256];
