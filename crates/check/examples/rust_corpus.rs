@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use candor_check::{Counts, PointChoice, Request, Settings, Toolset, Workshop, check};
+use candor_check::{Counts, Plan, PointChoice, Request, Settings, Toolset, Workshop, check};
 use candor_source::Clang;
 use candor_toolchain::{Compiler, Family, Gate, Program, Sandbox, Scratch, discover};
 use candor_tracer::Debugger;
@@ -130,7 +130,12 @@ fn main() {
                 open.level, open.line, open.variable, open.reason
             );
         }
-        let line = serde_json::json!({"program": name, "report": report});
+        // the program as it was built: scripts/rust-triage.py builds it again where one barrier alone shows nothing
+        let instrumented = Plan::new(&clang, &program, &PointChoice::All)
+            .expect("plan")
+            .text;
+        let line =
+            serde_json::json!({"program": name, "instrumented": instrumented, "report": report});
         writeln!(output, "{line}").expect("write");
     }
     println!(

@@ -196,6 +196,16 @@ fn a_package_s_release_build_is_compared_with_its_debug_build() {
             "{finding:#}"
         );
     }
+    // there are no points, and visits are not counted to the end
+    let output = candor(
+        &root(),
+        &["check", "--package", "tests/rust/package", "--bin", "app"],
+    );
+    let text = said(&output, code.unwrap());
+    assert!(text.contains("app (release): "), "{text}");
+    for odd in ["0 points", " of 0", "(release)  shows"] {
+        assert!(!text.contains(odd), "{odd}: {text}");
+    }
     let output = candor(
         &root(),
         &[

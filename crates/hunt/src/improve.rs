@@ -105,11 +105,6 @@ impl Improver<'_> {
         };
         let mut case = match known {
             Some(case) if !cut => case,
-            // Rust programs are kept as they were found
-            None if original.program.program().is_rust() => {
-                cut = false;
-                original.clone()
-            }
             known => {
                 let from = known.as_ref().unwrap_or(&original);
                 let (case, ended) = self.reduce(from, compiler, jobs)?;

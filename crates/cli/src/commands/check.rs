@@ -365,10 +365,14 @@ fn show(bar: &ProgressBar, progress: &Progress) {
 
 fn print(report: &Report) {
     let skipped: usize = report.skipped.values().sum();
+    // line mode has no points
+    let points = match report.points {
+        0 => String::new(),
+        points => format!("{points} points, "),
+    };
     println!(
-        "{}: {} points, {} stops{}",
+        "{}: {points}{} stops{}",
         report.program,
-        report.points,
         report.stops,
         if skipped > 0 {
             format!(" ({skipped} places skipped: {})", reasons(&report.skipped))
@@ -466,9 +470,14 @@ fn print_group(group: &[&Finding]) {
         Some(function) => format!("in {function}"),
         None => "(global)".to_owned(),
     };
+    // two builds of the user's own are not visited to the end
+    let of = match first.visits {
+        0 => String::new(),
+        visits => format!(" of {visits}"),
+    };
     println!(
-        "{red}{}{red:#}: `{}` {place}, line {}, visit {} of {}",
-        first.kind, first.variable, first.line, first.visit, first.visits
+        "{red}{}{red:#}: `{}` {place}, line {}, visit {}{of}",
+        first.kind, first.variable, first.line, first.visit
     );
     if !first.source_line.is_empty() {
         println!("  {:>5} | {}", first.line, first.source_line);
@@ -479,9 +488,11 @@ fn print_group(group: &[&Finding]) {
             "" => String::new(),
             location => format!("   [{location}]"),
         };
+        let build = format!("{} {}", finding.compiler, finding.level);
         println!(
-            "        {} {} shows {}{location}",
-            finding.compiler, finding.level, finding.shown
+            "        {} shows {}{location}",
+            build.trim_end(),
+            finding.shown
         );
         let said: Vec<String> = finding
             .debuggers

@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     generator: Option<String>,
 
-    /// A folder of C programs to judge first; repeat for more
+    /// A folder of C or Rust programs to judge first; repeat for more
     #[arg(long, value_name = "DIR")]
     corpus: Vec<PathBuf>,
 

@@ -8,8 +8,8 @@ use anyhow::bail;
 use candor_isolate::witness::Ended;
 use candor_isolate::{Change, CureKind, Isolation, Outcome as End, Settings, Suspect};
 use candor_predicate::{Case, Options};
-use candor_toolchain::Family;
 use candor_toolchain::build::quote;
+use candor_toolchain::{Family, rustc};
 
 use super::isolate_files::{self, FileArgs};
 use super::isolate_page;
@@ -286,7 +286,7 @@ fn print(isolation: &Isolation) {
         effort.seconds,
         match isolation.family.as_str() {
             _ if effort.passes == 0 => String::new(),
-            "clang" => format!(" for {} pass runs", effort.passes),
+            "clang" | "rustc" => format!(" for {} pass runs", effort.passes),
             _ => format!(
                 " for {} options, {} passes, {} counters",
                 effort.options, effort.passes, effort.counters
@@ -325,7 +325,10 @@ fn print_cures(isolation: &Isolation) {
             .cures
             .iter()
             .filter(|cure| cure.kind == kind)
-            .map(|cure| cure.flags.join(" "))
+            .map(|cure| match isolation.family.as_str() {
+                "rustc" => rustc::spelled(&cure.flags).join(" "),
+                _ => cure.flags.join(" "),
+            })
             .collect();
         if !cures.is_empty() {
             println!("{title}: {}", cures.join(", "));

@@ -28,9 +28,14 @@ pub fn isolate(bench: &Bench<'_>, answer: &mut Isolation) -> Result<(), Error> {
     let without = |level: &str| vec![format!("-Zmir-opt-level={level}")];
     match bench.test(&without("0"))? {
         Seen::Good => {}
-        // not one of rustc's own passes, or a stable release, which keeps its switches to itself
-        Seen::Bad | Seen::Broken(_) => {
+        Seen::Bad => return clang::isolate(bench, answer).map(drop),
+        Seen::Broken(_) => {
             clang::isolate(bench, answer)?;
+            if let Outcome::NoCure(why) = &mut answer.outcome {
+                why.push_str(
+                    "; or one of rustc's own passes on MIR, which only a nightly lets one leave out",
+                );
+            }
             return Ok(());
         }
     }
