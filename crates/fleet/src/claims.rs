@@ -108,6 +108,11 @@ impl View {
         Ok(())
     }
 
+    /// The next look is at what is there by then, however short ago the last one was.
+    pub(crate) fn outdated(&mut self) {
+        self.read = None;
+    }
+
     pub(crate) fn knows(&self, signature: &Signature) -> bool {
         self.entries.contains_key(&key_of(signature))
     }

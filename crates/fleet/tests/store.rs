@@ -220,6 +220,22 @@ fn one_worker_improves_a_signature_and_another_takes_over() {
     two.leave(second).unwrap();
 }
 
+/// Workers ended with findings of the last seconds left to improve (seen in chaos on a quick machine).
+#[test]
+fn who_hears_that_no_seed_is_left_sees_what_was_found_a_moment_ago() {
+    let place = Place::new();
+    let one = place.begin(1);
+    let two = place.open();
+    let (first, second) = (one.join("one").unwrap(), two.join("two").unwrap());
+    let lease = grant(&one, first).unwrap();
+    assert!(two.claim(second).unwrap().is_none(), "nothing found yet");
+    one.add(&finding(1, "sig a")).unwrap();
+    one.complete(&lease, &Outcome::Judged, &[]).unwrap();
+    assert!(grant(&two, second).is_none());
+    assert_eq!(two.totals().unwrap().waiting, 1);
+    assert!(two.claim(second).unwrap().is_some());
+}
+
 #[test]
 fn a_worker_cut_off_goes_on_spools_and_delivers_later() {
     let mut place = Place::new();

@@ -78,14 +78,20 @@ impl FleetStore {
             }
             // What waits for other compilers is not judged, and not lost.
             if others {
-                return Ok(Grant::Nothing);
+                return Ok(self.nothing());
             }
             match self.audit()? {
                 Fed::Some(_) => {}
                 Fed::Busy => return Ok(Grant::Later),
-                Fed::End => return Ok(Grant::Nothing),
+                Fed::End => return Ok(self.nothing()),
             }
         }
+    }
+
+    /// No seed is left. Who hears this looks whether there are findings to improve, and ends if not: those of the last seconds count.
+    fn nothing(&self) -> Grant {
+        lock(&self.view).outdated();
+        Grant::Nothing
     }
 
     /// Puts more seeds into the queue.
