@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::courier::{read_entry, refused};
-use crate::log::Tail;
+use crate::log::{News, Tail};
 use crate::names::{key_of, key_of_worker};
 use crate::room::Room;
 use crate::workers::Beat;
@@ -90,6 +90,19 @@ impl View {
         }
         self.read = Some(Instant::now());
         let news = self.tail.read(&room.signature_stream).await?;
+        if !self.take(news) {
+            let news = Tail::read_each(&room.signature_stream).await?;
+            if !self.take(news) {
+                // By the next time the servers may agree.
+                self.tail = Tail::default();
+                self.read = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over what was read; whether that is all there is: a bucket has one message per key.
+    fn take(&mut self, news: News) -> bool {
         self.tail.taken(news.last);
         for item in news.items {
             let key = item.subject.rsplit('.').next().unwrap_or_default();
@@ -101,11 +114,7 @@ impl View {
                 self.entries.insert(key.to_owned(), entry);
             }
         }
-        // A bucket has one message per key. If there are more than we saw, all are read again.
-        if u64::try_from(self.keys.len()).unwrap_or(u64::MAX) < news.messages {
-            self.tail = Tail::default();
-        }
-        Ok(())
+        u64::try_from(self.keys.len()).unwrap_or(u64::MAX) >= news.messages
     }
 
     /// The next look is at what is there by then, however short ago the last one was.

@@ -80,6 +80,16 @@ impl Tail {
         })
     }
 
+    /// Everything that a stream has, each message asked for by its number: a server's consumer was seen to pass over some.
+    pub(crate) async fn read_each(stream: &Stream) -> Result<News, Error> {
+        let state = stream.get_info().await.map_err(failed)?.state;
+        Ok(News {
+            items: one_by_one(stream, state.first_sequence, state.last_sequence).await?,
+            last: state.last_sequence,
+            messages: state.messages,
+        })
+    }
+
     /// Of a stream whose messages stay for ever.
     pub(crate) fn dense() -> Self {
         Tail {
