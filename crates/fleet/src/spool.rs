@@ -130,6 +130,13 @@ fn lock(directory: &Path) -> Result<Option<Flock<File>>, Error> {
     }
 }
 
+/// Only one process at a time makes, takes over or removes folders: between making one and locking it, it looks abandoned.
+fn turn(parent: &Path) -> Result<Flock<File>, Error> {
+    let folder = File::open(parent).map_err(failed("open", parent))?;
+    Flock::lock(folder, FlockArg::LockExclusive)
+        .map_err(|(_, errno)| failed("lock", parent)(errno.into()))
+}
+
 /// The parcels of a folder, oldest first.
 fn parcels(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
@@ -156,6 +163,7 @@ impl Spool {
     /// A new folder below `parent`, which takes over what dead processes left there; how much that is.
     pub(crate) fn open(parent: &Path) -> Result<(Self, usize), Error> {
         std::fs::create_dir_all(parent).map_err(failed("create", parent))?;
+        let _turn = turn(parent)?;
         let directory = tempfile::Builder::new()
             .prefix("worker-")
             .tempdir_in(parent)
@@ -248,6 +256,7 @@ impl Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
+        let _turn = self.directory.parent().map(turn);
         if self.files.is_empty() {
             abandon(&self.directory);
         }
@@ -295,6 +304,25 @@ mod tests {
                 .is_some_and(|x| x == "unreadable")
         });
         assert_eq!(aside.count(), 1);
+    }
+
+    /// A folder that was made and not locked yet was taken for a dead process's and removed (seen in chaos).
+    #[test]
+    fn processes_that_start_at_once_keep_their_folders() {
+        let place = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..60 {
+                        let (mut spool, _) = Spool::open(place.path()).unwrap();
+                        spool.push(&note("one")).unwrap();
+                        assert_eq!(spool.front().unwrap(), Some(note("one")));
+                        spool.pop().unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
     }
 
     #[test]
