@@ -53,7 +53,7 @@ fn main() {
             judged: true,
             ..Settings::default()
         },
-        replay: &|_, _| String::new(),
+        replay: &|_, _, _| String::new(),
     };
     let report = check(&tools, &request, &|progress| {
         println!("{progress:?}: {}", memory())

@@ -83,7 +83,7 @@ fn main() {
                     };
                     let program =
                         Program::from_text(Path::new(&format!("seed{seed}.c")), text.clone());
-                    let replay = |compiler: &Compiler, level: &str| {
+                    let replay = |compiler: &Compiler, level: &str, _: &PointChoice| {
                         format!(
                             "csmith --seed {seed} {} > seed{seed}.c && candor check seed{seed}.c --cc {compiler} {level} --points 0.3 --seed {seed}",
                             CSMITH.join(" ")

@@ -62,7 +62,7 @@ fn main() {
     let (mut findings, mut undecided, mut checked, mut stops) = (0, 0, 0, 0);
     for file in &files {
         let program = Program::load(file).expect("program");
-        let replay = |compiler: &Compiler, level: &str| {
+        let replay = |compiler: &Compiler, level: &str, _: &PointChoice| {
             format!("candor check {} --rustc {compiler} {level}", file.display())
         };
         let request = Request {

@@ -10,7 +10,8 @@ use candor_tracer::{Answer, Continue, Mode, Query, SessionOutcome, Stop, trace};
 use crate::Error;
 use crate::confirm::{death, debugger_name, without_leaves};
 use crate::finding::{Finding, Kind, Place, Signature, relation};
-use crate::plan::Plan;
+use crate::plan::{Plan, PointChoice};
+use crate::rounds::Round;
 use crate::run::{Request, Toolset};
 use crate::truth::{Truth, known_leaf, launch, options, same_value};
 
@@ -122,7 +123,7 @@ pub fn audit(
                         variable: key.to_string(),
                         declared: key.decl_line.0,
                         line: site.line.0,
-                        source_line: plan.source_line(site.point),
+                        source_line: plan.source_line(site.point, site.line.0),
                         stop: sample.stop,
                         visit,
                         visits: site.visits,
@@ -153,7 +154,10 @@ pub fn audit(
                         expected,
                         shown,
                         notes: Vec::new(),
-                        replay: (request.replay)(compiler, level) + " --audit",
+                        round: Round::All,
+                        rounds: Vec::new(),
+                        barriers: Vec::new(),
+                        replay: (request.replay)(compiler, level, &PointChoice::All) + " --audit",
                     });
                     if died {
                         break;

@@ -61,6 +61,9 @@ pub(crate) struct Standing {
     pub(crate) counts: Counts,
     /// Indices of those that are wrong or ill-formed, in order.
     notable: BTreeSet<u32>,
+    /// Those that were compared for the first time, and nobody was told yet.
+    news: Vec<KeyId>,
+    told: Vec<bool>,
 }
 
 const NOT_HERE: u32 = u32::MAX;
@@ -90,6 +93,8 @@ impl Standing {
             indices,
             counts: Counts::default(),
             notable: BTreeSet::new(),
+            news: Vec::new(),
+            told: vec![false; listed.len()],
         }
     }
 
@@ -135,11 +140,22 @@ impl Standing {
         if let Some(new) = new {
             *self.counts.of(new) += 1;
         }
+        if matches!(new, Some(Class::Equal | Class::Wrong | Class::IllFormed))
+            && let Some(told) = self.told.get_mut(index as usize)
+            && !std::mem::replace(told, true)
+        {
+            self.news.push(*id);
+        }
         if new.is_some_and(is_notable) {
             self.notable.insert(index);
         } else if old.is_some_and(is_notable) {
             self.notable.remove(&index);
         }
+    }
+
+    /// Numbers of those whose last class says that a value was shown and compared, once each.
+    pub(crate) fn compared(&mut self) -> impl Iterator<Item = KeyId> + '_ {
+        self.news.drain(..)
     }
 
     /// Numbers and places of what is wrong or ill-formed, in the order of the list.

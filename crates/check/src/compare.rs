@@ -4,9 +4,9 @@
 //! external calls is observable behaviour. What does not line up all the same (merged calls, tail
 //! calls) is *unaligned*: counted, never blamed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use candor_dwarf::{Image, LeafKey, Observation, PointerValue, Svma, Value};
+use candor_dwarf::{Image, Leaf, LeafKey, Observation, PointerValue, Svma, Value};
 use candor_tracer::{Continue, Observer, Stop};
 
 use crate::carry::{Journal, Standing};
@@ -20,22 +20,39 @@ use crate::truth::{Truth, known_leaf, note_changes, same_value};
 pub struct Candidate {
     /// What sort.
     pub kind: Kind,
+    /// The leaf, as the reference describes it.
+    pub leaf: Leaf,
     /// The leaf in the optimised build.
     pub key: LeafKey,
-    /// The leaf in the recording.
-    pub id: KeyId,
-    /// The number of the stop.
-    pub stop: u64,
+    /// Where in the source it is looked at.
+    pub spot: Spot,
+    /// The number of the stop among those of this build.
+    pub call: u64,
     /// The call instruction in the optimised build.
     pub pc: Svma,
     /// How often that address was met by then: what to tell a debugger.
     pub hit: u32,
-    /// The true value; `None` for an ill-formed location of an unknown value.
+    /// The true value; `None` for an ill-formed location of an unknown value, and without barriers.
     pub expected: Option<Value>,
+    /// Without barriers: in words, which values it has there.
+    pub held: Option<String>,
     /// What is shown.
     pub shown: Observation,
     /// The location in words.
     pub location: String,
+}
+
+/// A place in the source, and a moment there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spot {
+    /// The line.
+    pub line: u32,
+    /// Its point, where it is at one.
+    pub point: Option<usize>,
+    /// The how-many-eth visit, from 1.
+    pub visit: u32,
+    /// Of how many.
+    pub visits: u32,
 }
 
 /// The candidates of one variable of one build.
@@ -103,18 +120,38 @@ pub(crate) trait Onlooker {
     fn glance(&mut self, glance: &Glance<'_>);
 }
 
+/// A variable: its function, its name, where it is declared.
+pub type VariableName = (Option<String>, String, u32);
+
+/// The variable of a leaf.
+pub(crate) fn variable_name(key: &LeafKey) -> VariableName {
+    (
+        key.function.as_deref().map(str::to_owned),
+        key.variable.to_string(),
+        key.decl_line.0,
+    )
+}
+
 /// What makes one suspect: a variable (whatever its path) and a kind.
 type SuspectKey = (Kind, Option<String>, String, u32);
 
 /// Observes an optimised build.
 pub struct Comparison<'a> {
     truth: &'a Truth,
+    /// Which stops of the recording this build makes, where they are not all.
+    calls: Option<&'a [u32]>,
+    /// The stop of the recording that is looked at.
+    now: u64,
     plan: &'a Plan,
     image: &'a Image,
     replay: Replay<'a>,
     maps: LeafMaps,
     /// The counts.
     pub counts: Counts,
+    /// Lines where a value was shown and compared.
+    pub lines: BTreeSet<u32>,
+    /// By number of the leaf: whether a value of it was.
+    compared: Vec<bool>,
     /// What seems wrong.
     pub suspects: BTreeMap<SuspectKey, Suspect>,
     /// The variable that is followed, if any.
@@ -139,11 +176,15 @@ impl<'a> Comparison<'a> {
         let leaves = truth.recording.leaves();
         Comparison {
             truth,
+            calls: None,
+            now: 0,
             plan,
             image,
             replay: truth.recording.replay(),
             maps: LeafMaps::default(),
             counts: Counts::default(),
+            lines: BTreeSet::new(),
+            compared: vec![false; leaves],
             suspects: BTreeMap::new(),
             watch: None,
             onlooker: None,
@@ -156,12 +197,36 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// The same for a build that makes only some of the recording's stops ([`Truth::calls_at`]).
+    pub fn at(mut self, calls: Option<&'a [u32]>) -> Self {
+        self.calls = calls;
+        self
+    }
+
+    /// The variables of which a value was shown and compared.
+    pub fn variables(&self) -> BTreeSet<VariableName> {
+        let compared = (0..).zip(&self.compared).filter(|(_, compared)| **compared);
+        compared
+            .filter_map(|(id, _)| Some(variable_name(&self.truth.recording.leaf(id)?.key)))
+            .collect()
+    }
+
+    /// The stop of the recording that the build's stop `sequence` is.
+    fn recorded(&self, sequence: u64) -> Option<u64> {
+        match self.calls {
+            None => Some(sequence),
+            Some(calls) => calls
+                .get(usize::try_from(sequence).ok()?)
+                .map(|stop| u64::from(*stop)),
+        }
+    }
+
     fn unaligned(&mut self, stop: &Stop<'_>) {
-        let Some((recorded, visit)) = self.truth.recording.site(stop.sequence) else {
+        let Some((recorded, visit)) = self.truth.recording.site(self.now) else {
             return;
         };
         for (_, id) in recorded.leaves.iter() {
-            if let Some(truth) = self.truth.value(&self.replay, stop.sequence, id) {
+            if let Some(truth) = self.truth.value(&self.replay, self.now, id) {
                 self.counts.unaligned += 1;
                 if let Some(onlooker) = &mut self.onlooker {
                     onlooker.glance(&Glance {
@@ -198,18 +263,31 @@ impl<'a> Comparison<'a> {
             leaf.key.variable.to_string(),
             leaf.key.decl_line.0,
         );
+        let recording = &self.truth.recording;
+        let (Some(reference), Some((place, visit))) =
+            (recording.leaf(id), recording.site(self.now))
+        else {
+            return;
+        };
         let suspect = self.suspects.entry(key).or_default();
         let on_line = suspect.lines.entry(line).or_default();
         *on_line += 1;
         if *on_line == 1 && suspect.candidates.len() < CANDIDATES {
             suspect.candidates.push(Candidate {
                 kind,
+                leaf: reference.clone(),
                 key: leaf.key.clone(),
-                id,
-                stop: stop.sequence,
+                spot: Spot {
+                    line: place.line.0,
+                    point: place.point,
+                    visit,
+                    visits: place.visits,
+                },
+                call: stop.sequence,
                 pc: stop.pc,
                 hit: stop.visit,
                 expected: expected.cloned(),
+                held: None,
                 shown: shown.clone(),
                 location: self.image.describe_location(site, index),
             });
@@ -258,7 +336,7 @@ impl Comparison<'_> {
         let journal = &mut self.journal;
         self.replay.changed().for_each(|id| journal.note(id));
         self.lifted.drain(..).for_each(|id| journal.note(id));
-        for id in self.truth.dropped_at(stop.sequence) {
+        for id in self.truth.dropped_at(self.now) {
             journal.note(id);
             self.lifted.push(id);
         }
@@ -276,7 +354,7 @@ impl Comparison<'_> {
         let described = self.seen_at.get(id as usize) == Some(&self.stamp);
         let index = self.observed_at.get(id as usize).copied().unwrap_or(0) as usize;
         let seen = stop.observations.get(index).filter(|_| described);
-        let truth = self.truth.value(&self.replay, stop.sequence, id);
+        let truth = self.truth.value(&self.replay, self.now, id);
         let Some(class) = Class::of(seen, truth) else {
             return;
         };
@@ -293,6 +371,12 @@ impl Comparison<'_> {
             });
         }
         self.counts.add(class);
+        if matches!(class, Class::Equal | Class::Wrong | Class::IllFormed) {
+            self.lines.insert(line);
+            if let Some(compared) = self.compared.get_mut(id as usize) {
+                *compared = true;
+            }
+        }
         match class {
             Class::OptimisedOut => self.note(id, line, false),
             Class::Equal => self.note(id, line, true),
@@ -303,7 +387,7 @@ impl Comparison<'_> {
 
     /// Suspects what is wrong or ill-formed.
     fn notable(&mut self, stop: &Stop<'_>, line: u32, index: usize, id: KeyId) {
-        let truth = self.truth.value(&self.replay, stop.sequence, id);
+        let truth = self.truth.value(&self.replay, self.now, id);
         let kind = match stop.observations.get(index) {
             Some(Observation::IllFormed(_)) => Kind::IllFormedLocation,
             Some(Observation::Value(shown)) => match self.truth.recording.leaf(id) {
@@ -321,7 +405,7 @@ impl Comparison<'_> {
     /// Compares the globals: the class of those that did not change is what it was.
     fn weigh_globals(&mut self, stop: &Stop<'_>, recorded: &RecordedSite, shown: &LeafMap) {
         let listed = recorded.leaves.globals();
-        let (truth, replay) = (self.truth, &self.replay);
+        let (truth, replay, now) = (self.truth, &self.replay, self.now);
         let key = (map_id(listed), map_id(shown.globals()));
         let keys = truth.recording.leaves();
         let mut standing = self
@@ -330,9 +414,17 @@ impl Comparison<'_> {
             .unwrap_or_else(|| Standing::new(listed, shown.globals(), keys));
         standing.catch_up(&self.journal, |id, place| {
             let seen = place.and_then(|place| stop.observations.get(shown.among_all(place)));
-            Class::of(seen, truth.value(replay, stop.sequence, id))
+            Class::of(seen, truth.value(replay, now, id))
         });
         self.counts.add_all(&standing.counts);
+        if standing.counts.compared() > 0 {
+            self.lines.insert(recorded.line.0);
+            for id in standing.compared() {
+                if let Some(compared) = self.compared.get_mut(id as usize) {
+                    *compared = true;
+                }
+            }
+        }
         for (id, place) in standing.notable() {
             if let Some(place) = place {
                 self.notable(stop, recorded.line.0, shown.among_all(place), id);
@@ -344,12 +436,16 @@ impl Comparison<'_> {
 
 impl Observer for Comparison<'_> {
     fn stop(&mut self, stop: &Stop<'_>) -> Continue {
-        if !self.replay.advance(stop.sequence) {
+        let Some(now) = self.recorded(stop.sequence) else {
+            return Continue::No;
+        };
+        self.now = now;
+        if !self.replay.advance(now) {
             return Continue::No;
         }
         self.keep_journal(stop);
         let recording = &self.truth.recording;
-        let Some((recorded, visit)) = recording.site(stop.sequence) else {
+        let Some((recorded, visit)) = recording.site(now) else {
             return Continue::Yes;
         };
         let aligned = stop
@@ -362,7 +458,7 @@ impl Observer for Comparison<'_> {
         let shown = self
             .maps
             .at(stop.pc, site.leaves(), |leaf| known_leaf(recording, leaf));
-        let whole = self.globals_are_watched() || self.truth.is_dropped(stop.sequence);
+        let whole = self.globals_are_watched() || self.truth.is_dropped(now);
         self.stamp = self.stamp.wrapping_add(1);
         let mut describe = |index: usize, id: KeyId| {
             if let (Some(stamp), Some(place)) = (

@@ -4,19 +4,21 @@
 //! program, DBG is gdb and lldb at the same address and visit, and both must bear out what the native
 //! engine saw. Whatever does not hold together is *undecided*, with the reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use candor_dwarf::Image;
 use candor_toolchain::{Compiler, Program};
 use candor_tracer::{Answer, Debugger, DebuggerKind, Query, SessionOutcome};
 
-use crate::compare::{Candidate, Suspect};
+use crate::compare::{Candidate, Spot, Suspect, VariableName};
 use crate::finding::{Finding, Kind, Place, Row, Signature, Undecided, relation};
-use crate::plan::Plan;
+use crate::plan::{Plan, PointChoice};
+use crate::rounds::Round;
+use crate::run::Replay;
 use crate::rust_shadow::{self, RustShadows};
 use crate::shadow::{Form, Printed, Question, Shadows};
-use crate::truth::{Truth, launch};
+use crate::truth::launch;
 use crate::workshop::{Executable, Workshop};
 use crate::{Error, Settings};
 
@@ -26,10 +28,20 @@ pub struct Compared<'a> {
     pub compiler: &'a Compiler,
     /// Its level.
     pub level: String,
+    /// Which way of looking it is of.
+    pub round: Round,
+    /// Its barriers.
+    pub plan: &'a Plan,
+    /// The same as a choice, to be replayed.
+    pub points: PointChoice,
     /// The counts.
     pub row: Row,
     /// What seems wrong.
     pub suspects: Vec<Suspect>,
+    /// Variables of which a value was shown and compared: function, name, line.
+    pub variables: BTreeSet<VariableName>,
+    /// Lines where one was.
+    pub lines: BTreeSet<u32>,
     /// The build, kept while there are suspects; its debug information is read again for them.
     pub build: Option<Executable>,
 }
@@ -42,14 +54,12 @@ pub struct Court<'a> {
     pub program: &'a Program,
     /// Its points.
     pub plan: &'a Plan,
-    /// What is true.
-    pub truth: &'a Truth,
     /// Limits.
     pub settings: &'a Settings,
     /// Who is asked.
     pub debuggers: &'a [Debugger],
     /// The command that shows a finding again, given compiler and level.
-    pub replay: &'a (dyn Fn(&Compiler, &str) -> String + Sync),
+    pub replay: &'a Replay<'a>,
 }
 
 /// Who asks the program itself.
@@ -68,6 +78,9 @@ pub fn debugger_name(debugger: &Debugger) -> String {
     }
 }
 
+/// The findings that a suspect comes to, or why it cannot be decided.
+pub type Verdict = Result<Vec<Finding>, Undecided>;
+
 /// What one debugger said about one candidate, or how it died on it.
 enum Said {
     Answer(Answer),
@@ -75,60 +88,57 @@ enum Said {
 }
 
 impl Court<'_> {
-    /// Decides every suspect of one build.
+    /// Decides some suspects of one build, in their order: what was found, or why nothing can be said.
     pub fn decide(
         &self,
         compared: &Compared<'_>,
+        suspects: &[&Suspect],
         shadows: &mut Printer<'_>,
-    ) -> Result<(Vec<Finding>, Vec<Undecided>), Error> {
-        let mut findings = Vec::new();
-        let mut undecided = Vec::new();
+    ) -> Result<Vec<Verdict>, Error> {
         let Some(executable) = &compared.build else {
-            return Ok((findings, undecided));
+            return Ok(Vec::new());
         };
         let image = &Image::open(&executable.path)?;
-        let mut open: Vec<(&Suspect, Option<Undecided>)> =
-            compared.suspects.iter().map(|s| (s, None)).collect();
-        let rounds = compared
-            .suspects
+        let mut verdicts: Vec<Option<Verdict>> = suspects.iter().map(|_| None).collect();
+        let rounds = suspects
             .iter()
             .map(|suspect| suspect.candidates.len())
             .max()
             .unwrap_or(0);
         for round in 0..rounds {
-            let asked: Vec<&Candidate> = open
-                .iter()
-                .filter_map(|(suspect, _)| suspect.candidates.get(round))
+            let asked: Vec<(usize, &Candidate)> = (0..)
+                .zip(suspects)
+                .filter(|(place, _)| !matches!(verdicts.get(*place), Some(Some(Ok(_)))))
+                .filter_map(|(place, suspect)| Some((place, suspect.candidates.get(round)?)))
                 .collect();
-            let printed = self.print(&asked, shadows)?;
-            let said = self.ask(&asked, executable, image)?;
-            let mut verdicts = printed.into_iter().zip(said);
-            let mut still = Vec::new();
-            for (suspect, before) in open {
-                let Some(candidate) = suspect.candidates.get(round) else {
-                    still.push((suspect, before));
-                    continue;
-                };
-                let Some((printed, said)) = verdicts.next() else {
+            if asked.is_empty() {
+                break;
+            }
+            let candidates: Vec<&Candidate> = asked.iter().map(|(_, c)| *c).collect();
+            let printed = self.print(&candidates, shadows)?;
+            let said = self.ask(&candidates, executable, image)?;
+            for ((place, candidate), (printed, said)) in
+                asked.into_iter().zip(printed.into_iter().zip(said))
+            {
+                let (Some(suspect), Some(slot)) = (suspects.get(place), verdicts.get_mut(place))
+                else {
                     continue;
                 };
                 match self.judge(compared, suspect, candidate, &printed, &said) {
-                    Ok(found) => findings.extend(found),
+                    Ok(found) => *slot = Some(Ok(found)),
                     // the first reason is the one to tell
-                    Err(reason) => {
-                        let reason =
-                            before.unwrap_or_else(|| self.undecided(compared, candidate, reason));
-                        still.push((suspect, Some(reason)));
+                    Err(reason) if slot.is_none() => {
+                        *slot = Some(Err(self.undecided(compared, candidate, reason)));
                     }
+                    Err(_) => {}
                 }
             }
-            open = still;
-            if open.is_empty() {
-                break;
-            }
         }
-        undecided.extend(open.into_iter().filter_map(|(_, reason)| reason));
-        Ok((findings, undecided))
+        let unseen = || Ok(Vec::new());
+        Ok(verdicts
+            .into_iter()
+            .map(|verdict| verdict.unwrap_or_else(unseen))
+            .collect())
     }
 
     fn print(
@@ -136,61 +146,41 @@ impl Court<'_> {
         candidates: &[&Candidate],
         printer: &mut Printer<'_>,
     ) -> Result<Vec<Printed>, Error> {
-        let shadows = match printer {
-            Printer::C(shadows) => shadows,
-            Printer::Rust(shadows) => return self.print_rust(candidates, shadows),
+        let mut answers = vec![Printed::Not("it cannot be printed there".into()); candidates.len()];
+        let at_points = || {
+            let places = candidates.iter().enumerate();
+            places.filter_map(|(place, candidate)| Some((place, *candidate, candidate.spot.point?)))
         };
-        let mut questions = Vec::new();
-        let mut places = Vec::new();
-        let mut answers = vec![Printed::Not("it cannot be printed there".into()); candidates.len()];
-        for (place, candidate) in candidates.iter().enumerate() {
-            let recording = &self.truth.recording;
-            let site = recording.site(candidate.stop);
-            let form = recording.leaf(candidate.id).and_then(Form::of);
-            if let (Some((site, visit)), Some(form)) = (site, form)
-                && let Some(point) = site.point
-            {
-                questions.push(Question {
-                    point,
-                    visit,
-                    expression: candidate.key.to_string(),
-                    form,
-                });
-                places.push(place);
+        let (places, printed): (Vec<usize>, Vec<Printed>) = match printer {
+            Printer::C(shadows) => {
+                let (places, questions): (Vec<usize>, Vec<Question>) = at_points()
+                    .filter_map(|(place, candidate, point)| {
+                        let question = Question {
+                            point,
+                            visit: candidate.spot.visit,
+                            expression: candidate.key.to_string(),
+                            form: Form::of(&candidate.leaf)?,
+                        };
+                        Some((place, question))
+                    })
+                    .unzip();
+                (places, shadows.ask(&questions)?)
             }
-        }
-        for (place, answer) in places.into_iter().zip(shadows.ask(&questions)?) {
-            if let Some(slot) = answers.get_mut(place) {
-                *slot = answer;
+            Printer::Rust(shadows) => {
+                let (places, questions): (Vec<usize>, Vec<rust_shadow::Question>) = at_points()
+                    .map(|(place, candidate, point)| {
+                        let question = rust_shadow::Question {
+                            point,
+                            visit: candidate.spot.visit,
+                            leaf: candidate.leaf.clone(),
+                        };
+                        (place, question)
+                    })
+                    .unzip();
+                (places, shadows.ask(&questions)?)
             }
-        }
-        Ok(answers)
-    }
-
-    /// The same for a Rust program.
-    fn print_rust(
-        &self,
-        candidates: &[&Candidate],
-        shadows: &mut RustShadows<'_>,
-    ) -> Result<Vec<Printed>, Error> {
-        let mut questions = Vec::new();
-        let mut places = Vec::new();
-        let mut answers = vec![Printed::Not("it cannot be printed there".into()); candidates.len()];
-        for (place, candidate) in candidates.iter().enumerate() {
-            let recording = &self.truth.recording;
-            if let (Some((site, visit)), Some(leaf)) =
-                (recording.site(candidate.stop), recording.leaf(candidate.id))
-                && let Some(point) = site.point
-            {
-                questions.push(rust_shadow::Question {
-                    point,
-                    visit,
-                    leaf: leaf.clone(),
-                });
-                places.push(place);
-            }
-        }
-        for (place, answer) in places.into_iter().zip(shadows.ask(&questions)?) {
+        };
+        for (place, answer) in places.into_iter().zip(printed) {
             if let Some(slot) = answers.get_mut(place) {
                 *slot = answer;
             }
@@ -278,7 +268,7 @@ impl Court<'_> {
             .map(|(name, _)| name.clone())
             .collect();
         let mut witnesses = vec!["native".to_owned()];
-        if candidate.kind != Kind::IllFormedLocation {
+        if candidate.kind != Kind::IllFormedLocation && candidate.held.is_none() {
             let Some(expected) = &candidate.expected else {
                 return Err("its true value is not known".into());
             };
@@ -341,16 +331,23 @@ impl Court<'_> {
         candidate: &Candidate,
         said: &BTreeMap<String, Said>,
     ) -> Finding {
-        let (line, visit, visits, point) = match self.truth.recording.site(candidate.stop) {
-            Some((site, visit)) => (site.line.0, visit, site.visits, site.point),
-            None => (0, 0, 0, None),
-        };
-        let expected = match &candidate.expected {
-            Some(value) => value.to_string(),
-            None => "a value or optimised out".into(),
+        let Spot {
+            line,
+            point,
+            visit,
+            visits,
+        } = candidate.spot;
+        let expected = match (&candidate.expected, &candidate.held) {
+            (Some(value), _) => value.to_string(),
+            (None, Some(held)) => held.clone(),
+            (None, None) => "a value or optimised out".into(),
         };
         let shown = candidate.shown.to_string();
         let point = point.and_then(|point| self.plan.points().get(point));
+        let barriers = match compared.round {
+            Round::Sparse | Round::Chosen => compared.plan.barriers(),
+            Round::Quiet | Round::All => Vec::new(),
+        };
         Finding {
             kind: candidate.kind,
             blame: compared.compiler.name.clone(),
@@ -358,8 +355,8 @@ impl Court<'_> {
             variable: candidate.key.to_string(),
             declared: candidate.key.decl_line.0,
             line,
-            source_line: self.plan.source_line(point.map(|point| point.id)),
-            stop: candidate.stop,
+            source_line: self.plan.source_line(point.map(|point| point.id), line),
+            stop: candidate.call,
             visit,
             visits,
             compiler: compared.compiler.name.clone(),
@@ -392,32 +389,31 @@ impl Court<'_> {
             expected,
             shown,
             notes: Vec::new(),
-            replay: (self.replay)(compared.compiler, &compared.level),
+            round: compared.round,
+            rounds: vec![compared.round],
+            barriers,
+            replay: (self.replay)(compared.compiler, &compared.level, &compared.points),
         }
     }
 
     /// The variable without its name: storage and kind of scalar.
     fn class(&self, candidate: &Candidate) -> String {
-        let key = &candidate.key;
-        let leaf = self.truth.recording.leaf(candidate.id);
+        let (key, leaf) = (&candidate.key, &candidate.leaf);
         let storage = if self.plan.is_static(&key.variable, key.decl_line.0) {
             "static"
         } else if key.function.is_none() {
             "global"
-        } else if leaf.is_some_and(|leaf| leaf.parameter) {
+        } else if leaf.parameter {
             "parameter"
         } else {
             "local"
         };
-        let kind = match leaf {
-            Some(leaf) => format!("{:?}", leaf.kind).to_lowercase(),
-            None => "scalar".into(),
-        };
+        let kind = format!("{:?}", leaf.kind).to_lowercase();
         let part = if key.path.is_empty() { "" } else { " part" };
         format!("{storage} {kind}{part}")
     }
 
-    fn undecided(
+    pub(crate) fn undecided(
         &self,
         compared: &Compared<'_>,
         candidate: &Candidate,
@@ -425,11 +421,7 @@ impl Court<'_> {
     ) -> Undecided {
         Undecided {
             variable: candidate.key.to_string(),
-            line: self
-                .truth
-                .recording
-                .site(candidate.stop)
-                .map_or(0, |(site, _)| site.line.0),
+            line: candidate.spot.line,
             compiler: compared.compiler.name.clone(),
             level: compared.level.clone(),
             reason,

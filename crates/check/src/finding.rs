@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use candor_dwarf::{Observation, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::rounds::Round;
 use crate::truth::same_value;
 
 /// What sort of violation it is.
@@ -106,6 +107,15 @@ pub struct Finding {
     /// What a reader should know before believing it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The round whose build shows it.
+    #[serde(default)]
+    pub round: Round,
+    /// Every round of which a build shows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
+    /// Where that build's barriers are, as offsets in the program; empty where there is one before every statement, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub barriers: Vec<usize>,
     /// The command that shows it again.
     pub replay: String,
 }
@@ -250,6 +260,11 @@ impl Counts {
         self.unreadable += other.unreadable;
     }
 
+    /// Those of which a value was shown that could be compared.
+    pub fn compared(&self) -> u64 {
+        self.equal + self.wrong + self.ill_formed
+    }
+
     /// All of them.
     pub fn total(&self) -> u64 {
         self.equal
@@ -272,6 +287,29 @@ pub struct Row {
     #[serde(flatten)]
     pub counts: Counts,
     /// Why there are none, or what else was noticed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What one round came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundRow {
+    /// Which.
+    pub round: Round,
+    /// Builds that were made and compared.
+    pub builds: usize,
+    /// Points with a barrier in one of them at least.
+    pub points: usize,
+    /// What became of the values.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Findings that one of its builds shows.
+    pub findings: usize,
+    /// Findings that no other round shows.
+    pub alone: usize,
+    /// Points that are reached and had no turn.
+    pub left_out: usize,
+    /// What else is to be said of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -305,7 +343,19 @@ pub struct Report {
     pub not_compared: BTreeMap<String, usize>,
     /// Stops of the reference run.
     pub stops: usize,
-    /// What became of the values, per compiler and level.
+    /// Points that the run comes by.
+    #[serde(default)]
+    pub reached: usize,
+    /// Which rounds ran, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<RoundRow>,
+    /// Variables of which a value was shown and compared.
+    #[serde(default)]
+    pub variables: usize,
+    /// Lines that are executed, and lines of them where a value was compared.
+    #[serde(default)]
+    pub lines: (usize, usize),
+    /// What became of the values, per compiler and level, all rounds together.
     pub summary: Vec<Row>,
     /// What was found.
     pub findings: Vec<Finding>,

@@ -30,7 +30,9 @@ pub mod lines;
 mod native;
 mod not_compared;
 mod plan;
+mod quiet;
 mod recording;
+pub mod rounds;
 mod run;
 mod rust_shadow;
 pub mod save;
@@ -41,10 +43,11 @@ mod workshop;
 pub use compare::Watch;
 pub use error::Error;
 pub use finding::{
-    Class, Counts, Finding, Kind, Place, Report, Row, Signature, Undecided, relation,
+    Class, Counts, Finding, Kind, Place, Report, RoundRow, Row, Signature, Undecided, relation,
 };
 pub use native::{Seen, Sighting, is_described, look};
 pub use plan::{Plan, PointChoice, SILENT};
-pub use run::{Progress, Request, Settings, Toolset, check};
+pub use rounds::{Effort, Round};
+pub use run::{Progress, Replay, Request, Settings, Toolset, check};
 pub use truth::{Reference, Truth, references, references_of, same_value};
 pub use workshop::{Executable, Object, Workshop, link_flags};

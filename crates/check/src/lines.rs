@@ -20,6 +20,7 @@ use candor_tracer::{
 
 use crate::confirm::debugger_name;
 use crate::finding::{Counts, Finding, Kind, Place, Report, Row, Signature, Undecided, relation};
+use crate::rounds::Round;
 use crate::truth::same_value;
 use crate::{Error, Settings};
 
@@ -402,6 +403,9 @@ fn confirm(
             expected,
             shown,
             notes: Vec::new(),
+            round: Round::Quiet,
+            rounds: Vec::new(),
+            barriers: Vec::new(),
             replay: request.replay(),
         });
     }

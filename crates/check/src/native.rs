@@ -75,7 +75,7 @@ pub fn look(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let build = (executable, &image);
-    let seen = compare_build(workshop, program, plan, truth, build, settings, watch)?;
+    let seen = compare_build(workshop, program, plan, truth, build, settings, watch, None)?;
     Ok(seen.map(|comparison| {
         let candidates = comparison
             .suspects
@@ -88,10 +88,7 @@ pub fn look(
                 variable: candidate.key.to_string(),
                 root: candidate.key.variable.to_string(),
                 declared: candidate.key.decl_line.0,
-                line: truth
-                    .recording
-                    .site(candidate.stop)
-                    .map_or(0, |(site, _)| site.line.0),
+                line: candidate.spot.line,
                 expected: candidate.expected.as_ref().map(ToString::to_string),
                 shown: candidate.shown.to_string(),
                 location: candidate.location.clone(),
@@ -114,8 +111,9 @@ pub(crate) fn compare_build<'a>(
     (executable, image): (&Executable, &'a Image),
     settings: &Settings,
     watch: Option<Watch>,
+    calls: Option<&'a [u32]>,
 ) -> Result<Result<Comparison<'a>, String>, Error> {
-    let mut comparison = Comparison::new(truth, plan, image);
+    let mut comparison = Comparison::new(truth, plan, image).at(calls);
     comparison.watch = watch;
     let summary = trace(
         workshop.sandbox,
@@ -125,7 +123,8 @@ pub(crate) fn compare_build<'a>(
         &options(settings),
         &mut comparison,
     )?;
-    let same_run = summary.stops == truth.recording.len() as u64
+    let expected = calls.map_or(truth.recording.len(), <[u32]>::len);
+    let same_run = summary.stops == expected as u64
         || matches!(summary.outcome, Outcome::Enough | Outcome::StopLimit);
     let same_end = summary.outcome == truth.outcome && summary.stdout == truth.stdout;
     let cut = matches!(truth.outcome, Outcome::Enough | Outcome::StopLimit);
@@ -142,7 +141,7 @@ pub(crate) fn compare_build<'a>(
              This may be wrong code",
             summary.stops,
             summary.outcome,
-            truth.recording.len(),
+            expected,
             truth.outcome,
             if summary.stdout == truth.stdout {
                 ""

@@ -4,16 +4,18 @@
 //! to stop that no optimisation removes. Barriers stand on the line of their statement, so lines in
 //! the debug information are the user's lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use candor_dwarf::Leaf;
-use candor_source::instrument::{BARRIER_HEADER, barrier_call, barriers};
+use candor_source::instrument::{BARRIER_HEADER, barrier_call, barriers, is_barrier};
 use candor_source::rust::BARRIER_DECLARATION;
 use candor_source::{Clang, EditSet, Point, SkipReason, Storage, Unit};
 use candor_toolchain::Program;
 
 use crate::Error;
+use crate::rounds::Effort;
 
 /// Which of a program's points are looked at.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,13 +36,21 @@ pub enum PointChoice {
         /// v
         variable: String,
     },
+    /// These, by their numbers in source order.
+    Only(Vec<usize>),
+    /// The barriers that the program's own text has; none is added.
+    Own,
+    /// None: the program as it is, in the quiet round alone.
+    None,
+    /// Several builds with different barriers, and one with none ([`crate::rounds`]).
+    Rounds(Effort),
 }
 
 /// The instrumented program and what the oracle needs to know of its source.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// The parsed original.
-    pub unit: Unit,
+    pub unit: Arc<Unit>,
     /// Indices of the chosen points in `unit.points().points`.
     pub chosen: Vec<usize>,
     /// The program to build: barriers in place, ready to compile on its own.
@@ -64,14 +74,35 @@ impl Plan {
 
     /// The same for a program that is parsed already.
     pub fn of(unit: Unit, program: &Program, choice: &PointChoice) -> Result<Self, Error> {
+        Self::shared(Arc::new(unit), &program.path, choice)
+    }
+
+    /// The same program with other barriers.
+    pub fn with_points(&self, program: &Program, choice: &PointChoice) -> Result<Self, Error> {
+        let mut plan = Self::shared(self.unit.clone(), &program.path, choice)?;
+        plan.only.clone_from(&self.only);
+        Ok(plan)
+    }
+
+    fn shared(unit: Arc<Unit>, path: &Path, choice: &PointChoice) -> Result<Self, Error> {
         let points = &unit.points().points;
         let mut only = None;
-        let chosen: Vec<usize> = match choice {
-            PointChoice::All => points
+        let mut chosen: BTreeSet<usize> = match choice {
+            PointChoice::All | PointChoice::None | PointChoice::Rounds(_) => points
                 .iter()
                 .filter(|point| !is_silent(&unit, point.function))
                 .map(|point| point.id)
                 .collect(),
+            PointChoice::Only(numbers) => {
+                if let Some(unknown) = numbers.iter().find(|number| **number >= points.len()) {
+                    return Err(Error::unfit(format!(
+                        "it has no point p{unknown}; its points are p0 to p{}",
+                        points.len().saturating_sub(1)
+                    )));
+                }
+                numbers.iter().copied().collect()
+            }
+            PointChoice::Own => BTreeSet::new(),
             PointChoice::Share { fraction, seed } => (0..points.len())
                 .filter(|index| unit_interval(*seed, *index as u64) < *fraction)
                 .collect(),
@@ -79,15 +110,23 @@ impl Plan {
                 let name = variable.split(['.', '[']).next().unwrap_or(variable);
                 let actionable = candor_source::instrument::at(&unit, *line, name)?;
                 only = Some(variable.clone());
-                vec![actionable.point.id]
+                BTreeSet::from([actionable.point.id])
             }
         };
+        // what stands in the text is there in every build
+        chosen.extend(
+            points
+                .iter()
+                .filter(|point| is_barrier(&unit, point))
+                .map(|point| point.id),
+        );
+        let chosen: Vec<usize> = chosen.into_iter().collect();
         if points.is_empty() {
             return Err(Error::unfit(
                 "it has no statement before which a barrier can stand",
             ));
         }
-        let (text, on_line) = with_barriers(&unit, &chosen, &program.path)?;
+        let (text, on_line) = with_barriers(&unit, &chosen, path)?;
         Ok(Plan {
             unit,
             chosen,
@@ -100,6 +139,13 @@ impl Plan {
     /// The points, chosen or not.
     pub fn points(&self) -> &[Point] {
         &self.unit.points().points
+    }
+
+    /// Whether the program's own text calls the barrier.
+    pub fn has_own_barriers(&self) -> bool {
+        self.points()
+            .iter()
+            .any(|point| is_barrier(&self.unit, point))
     }
 
     /// What was passed over, and why.
@@ -149,11 +195,22 @@ impl Plan {
         })
     }
 
-    /// The text of the line a point is on.
-    pub fn source_line(&self, point: Option<usize>) -> String {
-        point
-            .and_then(|point| self.points().get(point))
-            .and_then(|point| self.unit.text().lines().nth(point.line as usize - 1))
+    /// Where the barriers are, as offsets in the original.
+    pub fn barriers(&self) -> Vec<usize> {
+        let points = self.chosen.iter().filter_map(|id| self.points().get(*id));
+        points
+            .filter(|point| !is_barrier(&self.unit, point))
+            .map(|point| point.offset)
+            .collect()
+    }
+
+    /// The text of the line a point is on; without a point, of the line with that number.
+    pub fn source_line(&self, point: Option<usize>, line: u32) -> String {
+        let point = point.and_then(|point| self.points().get(point));
+        let line = point.map_or(line, |point| point.line);
+        usize::try_from(line)
+            .ok()
+            .and_then(|line| self.unit.text().lines().nth(line.checked_sub(1)?))
             .unwrap_or_default()
             .trim()
             .to_owned()
@@ -221,10 +278,13 @@ fn with_barriers(unit: &Unit, chosen: &[usize], path: &Path) -> Result<(String, 
             .or_default()
             .push((point.column, index));
     }
-    for points in on_line.values_mut() {
-        points.sort_unstable();
-        for (before, (column, _)) in points.iter_mut().enumerate() {
-            *column += (before * call.len()) as u32;
+    for on_line in on_line.values_mut() {
+        on_line.sort_unstable();
+        let mut inserted = 0;
+        for (column, index) in on_line {
+            *column += inserted * call.len() as u32;
+            let own = unit.points().points.get(*index);
+            inserted += u32::from(!own.is_some_and(|point| is_barrier(unit, point)));
         }
     }
     let text = barriers(unit, &points)?;

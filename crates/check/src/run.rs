@@ -1,20 +1,25 @@
 //! One check, start to end: gate, references, optimised builds on all cores, confirmation.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use candor_dwarf::Image;
 use candor_source::Clang;
+use candor_source::instrument::{BARRIER, without_barriers};
 use candor_toolchain::{Compiler, Gate, GateVerdict, Miri, MiriVerdict, Program};
 use candor_tracer::{Debugger, Outcome};
 
+use crate::compare::{Suspect, VariableName};
 use crate::confirm::{Compared, Court, Printer};
-use crate::finding::{Counts, Finding, Report, Row, Undecided};
+use crate::finding::{Counts, Finding, Kind, Report, RoundRow, Row, Undecided};
 use crate::native::compare_build;
 use crate::not_compared::not_compared;
 use crate::plan::{Plan, PointChoice};
+use crate::quiet::Held;
+use crate::rounds::{Effort, Round, sparse};
 use crate::rust_shadow::RustShadows;
 use crate::shadow::Shadows;
 use crate::truth::{Truth, references_of};
@@ -38,6 +43,8 @@ pub struct Settings {
     pub audit: bool,
     /// The sanitizers have judged the program already, and found nothing.
     pub judged: bool,
+    /// Time for building and comparing; what has no turn by then is counted.
+    pub budget: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -50,6 +57,7 @@ impl Default for Settings {
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             audit: false,
             judged: false,
+            budget: None,
         }
     }
 }
@@ -75,6 +83,9 @@ pub struct Toolset<'a> {
     pub debuggers: &'a [Debugger],
 }
 
+/// The command that shows again what a build with these barriers shows.
+pub type Replay<'a> = dyn Fn(&Compiler, &str, &PointChoice) -> String + Sync + 'a;
+
 /// What is to be checked.
 pub struct Request<'a> {
     /// The program.
@@ -86,7 +97,7 @@ pub struct Request<'a> {
     /// Bounds.
     pub settings: Settings,
     /// The command that shows a finding again.
-    pub replay: &'a (dyn Fn(&Compiler, &str) -> String + Sync),
+    pub replay: &'a Replay<'a>,
 }
 
 /// Where a check stands.
@@ -96,6 +107,8 @@ pub enum Progress {
     Judging,
     /// Reference builds are made and run.
     References,
+    /// The values of the program without barriers are recorded.
+    Quiet,
     /// So many of so many optimised builds are compared.
     Compared {
         /// Done.
@@ -122,7 +135,7 @@ pub fn check(
     // rustc judges safe Rust itself
     if !settings.judged && !program.is_rust() {
         progress(Progress::Judging);
-        judge(tools.gate.judge(program, settings.time)?)?;
+        judge(tools.gate.judge(&silenced(program), settings.time)?)?;
     }
     let under_test = request.builds.first().map(|(compiler, _)| *compiler);
     let references = references_of(tools.workshop, tools.compilers, program, under_test)?;
@@ -165,65 +178,47 @@ pub fn check(
     report.not_compared = not_compared(&plan, &truth);
     report.notes.extend(reservation.clone());
     if truth.recording.len() == 0 {
-        report
-            .notes
-            .push("no chosen point is ever reached: nothing was compared".into());
+        report.notes.push("no chosen point is ever reached".into());
     }
 
     give_back(&plan);
-    let (compared, interrupted) = compare_all(tools, request, &plan, &truth, progress)?;
-    let suspects: usize = compared.iter().map(|c| c.suspects.len()).sum();
+    let reached = truth.reached();
+    report.reached = reached.len();
+    let schedule = schedule(tools, request, &plan, &truth, &reached, progress)?;
+    let (compared, interrupted) = compare_all(tools, request, &schedule, &truth, progress)?;
+    let mut shadows = None;
+    let mut printer = |questions: &mut dyn FnMut(&mut Printer<'_>) -> Result<(), Error>| {
+        let shadows = match &mut shadows {
+            Some(shadows) => shadows,
+            none => none.insert(match references.first() {
+                Some(reference) if program.is_rust() => Printer::Rust(RustShadows::new(
+                    tools.workshop,
+                    reference.compiler,
+                    program,
+                    &plan,
+                    settings,
+                )),
+                _ => Printer::C(Shadows::new(
+                    tools.workshop,
+                    tools.gate,
+                    program,
+                    &plan,
+                    settings,
+                )?),
+            }),
+        };
+        questions(shadows)
+    };
     let court = Court {
         workshop: tools.workshop,
         program,
         plan: &plan,
-        truth: &truth,
         settings,
         debuggers: tools.debuggers,
         replay: request.replay,
     };
-    if suspects > 0 {
-        progress(Progress::Confirming { suspects });
-    }
-    let mut shadows = None;
-    for build in &compared {
-        report.summary.push(build.row.clone());
-        if build.suspects.is_empty() {
-            continue;
-        }
-        let mut decide = || -> Result<(Vec<Finding>, Vec<Undecided>), Error> {
-            let shadows = match &mut shadows {
-                Some(shadows) => shadows,
-                none => none.insert(match references.first() {
-                    Some(reference) if program.is_rust() => Printer::Rust(RustShadows::new(
-                        tools.workshop,
-                        reference.compiler,
-                        program,
-                        &plan,
-                        settings,
-                    )),
-                    _ => Printer::C(Shadows::new(
-                        tools.workshop,
-                        tools.gate,
-                        program,
-                        &plan,
-                        settings,
-                    )?),
-                }),
-            };
-            court.decide(build, shadows)
-        };
-        match decide() {
-            Ok((findings, undecided)) => {
-                report.findings.extend(findings);
-                report.undecided.extend(undecided);
-            }
-            Err(error) if error.is_interrupt() => {
-                report.undecided.extend(unconfirmed(build, &truth));
-            }
-            Err(error) => return Err(error),
-        }
-    }
+    summarise(&mut report, request, &schedule, &compared);
+    confirm_all(&court, &mut report, &compared, &mut printer, progress)?;
     if settings.audit && !interrupted {
         let found = audit::audit(tools, request, &plan, &truth);
         match found {
@@ -237,6 +232,7 @@ pub fn check(
             .notes
             .push("interrupted: what was found until then is below".into());
     }
+    count_findings(&mut report);
     complete_signatures(&mut report.findings);
     for finding in &mut report.findings {
         finding.notes.extend(reservation.clone());
@@ -289,33 +285,170 @@ fn judge(verdict: GateVerdict) -> Result<(), Error> {
     }
 }
 
-/// Builds and compares everything, `jobs` at a time (a large program's one by one), results in the order of the request.
+/// The program without barriers of its own, for who does not link the barrier.
+pub(crate) fn silenced(program: &Program) -> Cow<'_, Program> {
+    if !program.text.contains(BARRIER) {
+        return Cow::Borrowed(program);
+    }
+    let mut silent = program.clone();
+    silent.text = without_barriers(&program.text);
+    Cow::Owned(silent)
+}
+
+/// One way of building the program, for every compiler and level.
+struct Arm<'p> {
+    round: Round,
+    plan: Cow<'p, Plan>,
+    /// Its calls among those of the recording.
+    calls: Option<Vec<u32>>,
+    points: PointChoice,
+}
+
+/// What is built, and what has no turn.
+struct Schedule<'p> {
+    /// In the order in which they are built.
+    arms: Vec<Arm<'p>>,
+    /// What the variables of the program without barriers may show.
+    held: Option<Held>,
+    /// Why there is no quiet round.
+    not_quiet: Option<String>,
+    /// Points that are reached and have no turn in a sparse build.
+    left_out: usize,
+    /// Why there are no sparse builds.
+    not_sparse: Option<String>,
+}
+
+/// Decides what to build.
+fn schedule<'p>(
+    tools: &Toolset<'_>,
+    request: &Request<'_>,
+    plan: &'p Plan,
+    truth: &Truth,
+    reached: &BTreeSet<usize>,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Schedule<'p>, Error> {
+    let mut schedule = Schedule {
+        arms: Vec::new(),
+        held: None,
+        not_quiet: None,
+        left_out: 0,
+        not_sparse: None,
+    };
+    let arm = |round| Arm {
+        round,
+        plan: Cow::Borrowed(plan),
+        calls: None,
+        points: request.points.clone(),
+    };
+    let effort = match &request.points {
+        PointChoice::Rounds(effort) => *effort,
+        PointChoice::None => Effort::Quick,
+        PointChoice::All => {
+            schedule.arms.push(arm(Round::All));
+            return Ok(schedule);
+        }
+        _ => {
+            schedule.arms.push(arm(Round::Chosen));
+            return Ok(schedule);
+        }
+    };
+    if request.program.is_rust() {
+        schedule.not_quiet = Some("not for Rust yet".into());
+    } else {
+        progress(Progress::Quiet);
+        match Held::establish(tools, request.program, plan, &request.settings)? {
+            Ok(held) => {
+                schedule.held = Some(held);
+                schedule.arms.push(Arm {
+                    points: PointChoice::None,
+                    ..arm(Round::Quiet)
+                });
+            }
+            Err(reason) => schedule.not_quiet = Some(reason),
+        }
+    }
+    if request.points == PointChoice::None {
+        return Ok(schedule);
+    }
+    schedule.arms.push(Arm {
+        points: PointChoice::All,
+        ..arm(Round::All)
+    });
+    let most = match effort {
+        // one more build of a Rust program costs as much as ten of C
+        Effort::Normal if request.program.is_rust() => 0,
+        effort => effort.sparse_builds(),
+    };
+    let sparse = sparse(plan, reached, most);
+    schedule.left_out = sparse.left_out;
+    for points in sparse.builds {
+        let choice = PointChoice::Only(points);
+        let plan = plan.with_points(request.program, &choice)?;
+        let chosen = plan.chosen.iter().copied().collect();
+        let Some(calls) = truth.calls_at(&chosen) else {
+            schedule.not_sparse =
+                Some("it is not known of every barrier call which point it belongs to".into());
+            schedule.left_out = reached.len();
+            schedule.arms.retain(|arm| arm.round != Round::Sparse);
+            break;
+        };
+        // a barrier for each statement alone is what the full build is
+        if calls.len() < truth.recording.len() {
+            schedule.arms.push(Arm {
+                round: Round::Sparse,
+                plan: Cow::Owned(plan),
+                calls: Some(calls),
+                points: choice,
+            });
+        }
+    }
+    Ok(schedule)
+}
+
+/// Builds and compares everything, `jobs` at a time (a large program's one by one), results in the order of the schedule:
+/// the first way of building for every compiler and level, then the second.
 fn compare_all<'a>(
     tools: &Toolset<'_>,
     request: &Request<'a>,
-    plan: &Plan,
+    schedule: &'a Schedule<'_>,
     truth: &Truth,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<(Vec<Compared<'a>>, bool), Error> {
-    let total = request.builds.len();
+    let tasks: Vec<(&Arm<'_>, &(&'a Compiler, String))> = schedule
+        .arms
+        .iter()
+        .flat_map(|arm| request.builds.iter().map(move |build| (arm, build)))
+        .collect();
+    let total = tasks.len();
+    let start = Instant::now();
+    let in_time = || {
+        let budget = request.settings.budget;
+        budget.is_none_or(|budget| start.elapsed() < budget)
+    };
     let next = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
     let results: Mutex<BTreeMap<usize, Result<Compared<'a>, Error>>> = Mutex::default();
     progress(Progress::Compared { done: 0, total });
+    let is_large = schedule.arms.first().is_some_and(|arm| is_large(&arm.plan));
     std::thread::scope(|scope| {
-        let jobs = if is_large(plan) {
+        let jobs = if is_large {
             1
         } else {
             request.settings.jobs.clamp(1, total.max(1))
         };
         for _ in 0..jobs {
             scope.spawn(|| {
-                while let Some((number, (compiler, level))) = {
+                while let Some((number, (arm, (compiler, level)))) = {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    request.builds.get(number).map(|build| (number, build))
+                    tasks.get(number).map(|task| (number, *task))
                 } {
-                    let result = compare_one(tools, request, plan, truth, compiler, level);
-                    give_back(plan);
+                    // the first of them is made whatever the time
+                    if number > 0 && !in_time() {
+                        break;
+                    }
+                    let held = schedule.held.as_ref();
+                    let result = compare_one(tools, request, arm, truth, held, compiler, level);
+                    give_back(&arm.plan);
                     results
                         .lock()
                         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -357,74 +490,306 @@ fn give_back(plan: &Plan) {
 fn compare_one<'a>(
     tools: &Toolset<'_>,
     request: &Request<'a>,
-    plan: &Plan,
+    arm: &'a Arm<'_>,
     truth: &Truth,
+    held: Option<&Held>,
     compiler: &'a Compiler,
     level: &str,
 ) -> Result<Compared<'a>, Error> {
     let flags: Vec<String> = level.split_whitespace().map(str::to_owned).collect();
-    let row = |counts, note| Row {
-        compiler: compiler.name.clone(),
-        level: level.to_owned(),
-        counts,
-        note,
-    };
-    let without = |note: String| Compared {
+    let mut compared = Compared {
         compiler,
         level: level.to_owned(),
-        row: row(Counts::default(), Some(note)),
+        round: arm.round,
+        plan: &arm.plan,
+        points: arm.points.clone(),
+        row: Row {
+            compiler: compiler.name.clone(),
+            level: level.to_owned(),
+            counts: Counts::default(),
+            note: None,
+        },
         suspects: Vec::new(),
+        variables: BTreeSet::new(),
+        lines: BTreeSet::new(),
         build: None,
     };
     let workshop = tools.workshop;
-    let executable = match workshop.build(compiler, request.program, &plan.text, &flags)? {
+    let text = match arm.round {
+        Round::Quiet => &request.program.text,
+        _ => &arm.plan.text,
+    };
+    let executable = match workshop.build(compiler, request.program, text, &flags)? {
         Ok(executable) => executable,
-        Err(reason) => return Ok(without(reason)),
+        Err(reason) => {
+            compared.row.note = Some(reason);
+            return Ok(compared);
+        }
     };
     let image = match Image::open(&executable.path) {
         Ok(image) => image,
-        Err(error) => return Ok(without(error.to_string())),
+        Err(error) => {
+            compared.row.note = Some(error.to_string());
+            return Ok(compared);
+        }
     };
-    let seen = compare_build(
-        workshop,
-        request.program,
-        plan,
-        truth,
-        (&executable, &image),
-        &request.settings,
-        None,
-    )?;
-    let (counts, suspects) = match seen {
-        Ok(comparison) => (comparison.counts, comparison.suspects),
-        Err(reason) => return Ok(without(reason)),
+    let build = (&executable, &image);
+    let (program, settings) = (request.program, &request.settings);
+    let suspects: Vec<Suspect> = match (arm.round, held) {
+        (Round::Quiet, Some(held)) => {
+            match held.compare(workshop, program, &arm.plan, build, settings)? {
+                Ok(quiet) => {
+                    compared.row.counts = quiet.counts;
+                    compared.variables = quiet.variables;
+                    compared.lines = quiet.lines;
+                    quiet.suspects
+                }
+                Err(reason) => {
+                    compared.row.note = Some(reason);
+                    return Ok(compared);
+                }
+            }
+        }
+        _ => {
+            let calls = arm.calls.as_deref();
+            match compare_build(
+                workshop, program, &arm.plan, truth, build, settings, None, calls,
+            )? {
+                Ok(comparison) => {
+                    compared.row.counts = comparison.counts;
+                    compared.variables = comparison.variables();
+                    compared.lines = comparison.lines.clone();
+                    comparison.suspects.into_values().collect()
+                }
+                Err(reason) => {
+                    compared.row.note = Some(reason);
+                    return Ok(compared);
+                }
+            }
+        }
     };
-    let suspects: Vec<_> = suspects.into_values().collect();
-    let build = (!suspects.is_empty()).then_some(executable);
-    Ok(Compared {
-        compiler,
-        level: level.to_owned(),
-        row: row(counts, None),
-        suspects,
-        build,
-    })
+    compared.suspects = suspects;
+    compared.build = (!compared.suspects.is_empty()).then_some(executable);
+    Ok(compared)
 }
 
-fn unconfirmed(build: &Compared<'_>, truth: &Truth) -> Vec<Undecided> {
-    build
-        .suspects
+/// Writes down what was compared.
+fn summarise(
+    report: &mut Report,
+    request: &Request<'_>,
+    schedule: &Schedule<'_>,
+    compared: &[Compared<'_>],
+) {
+    for (compiler, level) in &request.builds {
+        let mut row = Row {
+            compiler: compiler.name.clone(),
+            level: level.clone(),
+            counts: Counts::default(),
+            note: None,
+        };
+        let ours = |one: &&Compared<'_>| one.compiler.name == compiler.name && one.level == *level;
+        for one in compared.iter().filter(ours) {
+            row.counts.add_all(&one.row.counts);
+            row.note = row.note.or_else(|| one.row.note.clone());
+        }
+        report.summary.push(row);
+    }
+    let mut variables: BTreeSet<&VariableName> = BTreeSet::new();
+    let mut lines: BTreeSet<u32> = BTreeSet::new();
+    for one in compared {
+        variables.extend(&one.variables);
+        lines.extend(&one.lines);
+    }
+    report.variables = variables.len();
+    let executed = schedule.held.as_ref().map_or(lines.len(), Held::lines);
+    report.lines = (lines.len().min(executed), executed);
+    if !matches!(request.points, PointChoice::Rounds(_) | PointChoice::None) {
+        return;
+    }
+    for round in [Round::Quiet, Round::Sparse, Round::All] {
+        let ours: Vec<&Compared<'_>> = compared.iter().filter(|one| one.round == round).collect();
+        let mut row = RoundRow {
+            round,
+            builds: ours.len(),
+            points: 0,
+            counts: Counts::default(),
+            findings: 0,
+            alone: 0,
+            left_out: 0,
+            note: None,
+        };
+        let mut points: BTreeSet<usize> = BTreeSet::new();
+        for one in &ours {
+            row.counts.add_all(&one.row.counts);
+            if round != Round::Quiet {
+                points.extend(&one.plan.chosen);
+            }
+        }
+        row.points = points.len();
+        let planned = schedule
+            .arms
+            .iter()
+            .filter(|arm| arm.round == round)
+            .count();
+        let missing = (planned * request.builds.len()).saturating_sub(ours.len());
+        match round {
+            Round::Quiet => row.note.clone_from(&schedule.not_quiet),
+            Round::Sparse => {
+                row.note.clone_from(&schedule.not_sparse);
+                row.left_out = schedule.left_out;
+            }
+            _ => {}
+        }
+        if missing > 0 {
+            row.note = Some(format!("{missing} builds had no time (--budget)"));
+        }
+        let asked = request.points != PointChoice::None || round == Round::Quiet;
+        if asked && (planned > 0 || row.note.is_some() || row.left_out > 0) {
+            report.rounds.push(row);
+        }
+    }
+}
+
+/// A variable of one build that one kind of thing is wrong with.
+type Matter = (String, String, Kind, Option<String>, String, u32);
+
+fn matter(build: &Compared<'_>, suspect: &Suspect) -> Option<Matter> {
+    let candidate = suspect.candidates.first()?;
+    let key = &candidate.key;
+    Some((
+        build.compiler.name.clone(),
+        build.level.clone(),
+        candidate.kind,
+        key.function.as_deref().map(str::to_owned),
+        key.variable.to_string(),
+        key.decl_line.0,
+    ))
+}
+
+/// Confirms what seems wrong, each variable of a compiler and level once: in the build that shows most of what is still
+/// open, of equal ones in the one with the fewest barriers.
+fn confirm_all(
+    court: &Court<'_>,
+    report: &mut Report,
+    compared: &[Compared<'_>],
+    ask_printer: &mut AskPrinter<'_>,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<(), Error> {
+    let mut shows: BTreeMap<Matter, BTreeSet<Round>> = BTreeMap::new();
+    for build in compared {
+        for suspect in &build.suspects {
+            if let Some(matter) = matter(build, suspect) {
+                shows.entry(matter).or_default().insert(build.round);
+            }
+        }
+    }
+    if !shows.is_empty() {
+        progress(Progress::Confirming {
+            suspects: shows.len(),
+        });
+    }
+    let mut settled: BTreeSet<Matter> = BTreeSet::new();
+    let mut doubts: BTreeMap<Matter, Undecided> = BTreeMap::new();
+    let mut left: Vec<&Compared<'_>> = compared
         .iter()
-        .filter_map(|suspect| suspect.candidates.first())
-        .map(|candidate| Undecided {
-            variable: candidate.key.to_string(),
-            line: truth
-                .recording
-                .site(candidate.stop)
-                .map_or(0, |(site, _)| site.line.0),
-            compiler: build.compiler.name.clone(),
-            level: build.level.clone(),
-            reason: "interrupted before it was confirmed".into(),
-        })
-        .collect()
+        .filter(|build| !build.suspects.is_empty())
+        .collect();
+    loop {
+        let open = |build: &Compared<'_>, settled: &BTreeSet<Matter>| {
+            let matters = build.suspects.iter().filter_map(|s| matter(build, s));
+            matters.filter(|matter| !settled.contains(matter)).count()
+        };
+        left.retain(|build| open(build, &settled) > 0);
+        let best = left
+            .iter()
+            .enumerate()
+            .max_by_key(|(place, build)| {
+                let few = std::cmp::Reverse((build.round, *place));
+                (open(build, &settled), few)
+            })
+            .map(|(place, _)| place);
+        let Some(best) = best else { break };
+        let build = left.remove(best);
+        let unsettled: Vec<&Suspect> = build
+            .suspects
+            .iter()
+            .filter(|suspect| matter(build, suspect).is_some_and(|m| !settled.contains(&m)))
+            .collect();
+        let mut decided = None;
+        let result = ask_printer(&mut |printer| {
+            decided = Some(court.decide(build, &unsettled, printer)?);
+            Ok(())
+        });
+        match (result, decided) {
+            (Ok(()), Some(verdicts)) => {
+                for (suspect, verdict) in unsettled.iter().zip(verdicts) {
+                    let Some(matter) = matter(build, suspect) else {
+                        continue;
+                    };
+                    match verdict {
+                        Ok(mut found) => {
+                            let rounds = shows.get(&matter);
+                            for finding in &mut found {
+                                finding.rounds = rounds.into_iter().flatten().copied().collect();
+                            }
+                            report.findings.extend(found);
+                            settled.insert(matter);
+                        }
+                        // the first reason is the one to tell
+                        Err(doubt) => {
+                            doubts.entry(matter).or_insert(doubt);
+                        }
+                    }
+                }
+            }
+            (Ok(()), None) => {}
+            (Err(error), _) if error.is_interrupt() => {
+                for build in std::iter::once(build).chain(left) {
+                    for suspect in &build.suspects {
+                        if let Some(matter) = matter(build, suspect)
+                            && let Some(candidate) = suspect.candidates.first()
+                        {
+                            let reason = "interrupted before it was confirmed".to_owned();
+                            let doubt = || court.undecided(build, candidate, reason);
+                            doubts.entry(matter).or_insert_with(doubt);
+                        }
+                    }
+                }
+                break;
+            }
+            (Err(error), _) => return Err(error),
+        }
+    }
+    let order = |compiler: &str, level: &str| {
+        let rows = report.summary.iter();
+        rows.clone()
+            .position(|row| row.compiler == compiler && row.level == level)
+    };
+    let mut findings = std::mem::take(&mut report.findings);
+    findings.sort_by_key(|finding| order(&finding.compiler, &finding.level));
+    let open = doubts
+        .into_iter()
+        .filter(|(matter, _)| !settled.contains(matter));
+    report.undecided.extend(open.map(|(_, doubt)| doubt));
+    report.findings = findings;
+    Ok(())
+}
+
+/// Hands the printer to somebody, who is made when first needed.
+type AskPrinter<'a> =
+    dyn FnMut(&mut dyn FnMut(&mut Printer<'_>) -> Result<(), Error>) -> Result<(), Error> + 'a;
+
+/// How many findings each round shows, and shows alone.
+fn count_findings(report: &mut Report) {
+    for row in &mut report.rounds {
+        let shown = |finding: &&Finding| finding.rounds.contains(&row.round);
+        row.findings = report.findings.iter().filter(shown).count();
+        row.alone = report
+            .findings
+            .iter()
+            .filter(|finding| finding.rounds == [row.round])
+            .count();
+    }
 }
 
 /// Fills in which levels of a family show the same thing.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use candor_dwarf::{Leaf, PointerValue, ScalarKind, Value};
+use candor_source::instrument::without_barriers;
 use candor_toolchain::gate::SanitizedRun;
 use candor_toolchain::{Gate, Program, Sanitizer};
 
@@ -183,7 +184,7 @@ impl<'a> Shadows<'a> {
             .plan
             .with_statements(&self.program.path, HEADER, &statements)?;
         let shadow = Program {
-            text,
+            text: without_barriers(&text),
             ..self.program.clone()
         };
         let objects = [self.object.clone()];

@@ -266,6 +266,25 @@ impl Truth {
         comparable.then_some(value)
     }
 
+    /// The stops of the full program that a build with barriers at `points` alone makes, in order; `None` where that
+    /// cannot be told, because it is not known of every stop which point it belongs to.
+    pub fn calls_at(&self, points: &BTreeSet<usize>) -> Option<Vec<u32>> {
+        let mut calls = Vec::new();
+        for stop in 0..self.recording.len() as u32 {
+            let (site, _) = self.recording.site(u64::from(stop))?;
+            if points.contains(&site.point?) {
+                calls.push(stop);
+            }
+        }
+        Some(calls)
+    }
+
+    /// The points that the reference run came by.
+    pub fn reached(&self) -> BTreeSet<usize> {
+        let sites = self.recording.sites().iter();
+        sites.filter_map(|site| site.point).collect()
+    }
+
     /// Leaves that are dropped at this stop and perhaps not at others.
     pub(crate) fn dropped_at(&self, stop: u64) -> impl Iterator<Item = KeyId> + '_ {
         let keys = u32::try_from(stop)

@@ -201,7 +201,7 @@ impl ClaimArgs {
                  write-only-static, wrong-referent, debugger-disagrees or debugger-crash"
             )
         })?;
-        let replay = |_: &Compiler, _: &str| String::new();
+        let replay = |_: &Compiler, _: &str, _: &PointChoice| String::new();
         let request = Request {
             program,
             points: PointChoice::All,

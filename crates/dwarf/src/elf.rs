@@ -4,12 +4,12 @@
 //! `'static` here, in one place, and never leave the crate; [`File`] owns what they point to.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{CompressionFormat, Object, ObjectSection, ObjectSymbol};
+use object::{CompressionFormat, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable};
 
 use crate::{Error, Svma};
 
@@ -191,6 +191,35 @@ impl File {
             .sections()
             .filter(is_code)
             .filter_map(|section| Some((section.address(), section.data().ok()?)))
+    }
+
+    /// The same with the sections' names.
+    pub(crate) fn named_code(&self) -> impl Iterator<Item = (String, Svma, &[u8])> {
+        let sections = self.elf.sections();
+        sections
+            .filter(|section| section.kind() == object::SectionKind::Text)
+            .filter_map(|section| {
+                let name = section.name().ok()?.to_owned();
+                Some((name, Svma(section.address()), section.data().ok()?))
+            })
+    }
+
+    /// The words that the dynamic linker fills with the addresses of functions.
+    pub(crate) fn linkage(&self) -> BTreeMap<Svma, String> {
+        let symbols = self.elf.dynamic_symbol_table();
+        let relocations = self.elf.dynamic_relocations();
+        let (Some(symbols), Some(relocations)) = (symbols, relocations) else {
+            return BTreeMap::new();
+        };
+        relocations
+            .filter_map(|(at, relocation)| {
+                let object::RelocationTarget::Symbol(index) = relocation.target() else {
+                    return None;
+                };
+                let name = symbols.symbol_by_index(index).ok()?.name().ok()?;
+                Some((Svma(at), name.to_owned()))
+            })
+            .collect()
     }
 
     /// A section's bytes, unpacked; empty when there is none.

@@ -100,6 +100,31 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
 }
 
+impl Program {
+    /// Whether it says that all or a part of the object is in memory.
+    pub(crate) fn is_memory(&self) -> bool {
+        let mut value = false;
+        let mut pieces = 0;
+        for op in &self.ops {
+            match op {
+                Op::InRegister(_)
+                | Op::StackValue
+                | Op::ImplicitValue(_)
+                | Op::ImplicitPointer { .. } => value = true,
+                Op::Piece { .. } => {
+                    if !value {
+                        return true;
+                    }
+                    value = false;
+                    pieces += 1;
+                }
+                _ => {}
+            }
+        }
+        pieces == 0 && !value
+    }
+}
+
 /// What decoding needs to know of the place that the expression is found in.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoder<'a> {

@@ -1,7 +1,9 @@
 //! One program file: the door to everything else in this crate.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::caller::{CallerMemory, Callers};
 use crate::cfi::Frames;
@@ -159,6 +161,21 @@ impl Image {
     /// The functions that the debug information describes, by name. Reads every unit.
     pub fn functions(&self) -> Result<Vec<Function>, Error> {
         spans::functions(&self.units)
+    }
+
+    /// Where functions are entered, by address, each with its name in the source. Reads every unit.
+    pub fn entries(&self) -> Result<Vec<(Svma, Arc<str>)>, Error> {
+        spans::entries(&self.units)
+    }
+
+    /// The functions of other files that the program calls, by the address of the word that leads to each.
+    pub fn linkage(&self) -> BTreeMap<Svma, String> {
+        self.file.linkage()
+    }
+
+    /// The sections with code, each with its name and address.
+    pub fn code(&self) -> impl Iterator<Item = (String, Svma, &[u8])> {
+        self.file.named_code()
     }
 
     /// Where in the file the bytes of a variable's locations are; `function` is empty for a global. Reads every unit.

@@ -71,6 +71,6 @@ pub use machine::Machine;
 pub use observation::{Observation, PointerValue, Value};
 pub use route::{Condition, Reading, Route, Step as RouteStep};
 pub use sight::Sight;
-pub use site::{Leaves, Site, SiteOptions};
+pub use site::{Leaves, Site, SiteOptions, Storage};
 pub use spans::{Function, LocationKind, LocationSpan};
 pub use unwind::{FrameBase, Step, Unwinder};

@@ -38,6 +38,17 @@ impl Default for SiteOptions {
     }
 }
 
+/// In what sort of place a leaf is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// The variable has one place in memory, at all addresses.
+    Home,
+    /// In memory, at this address.
+    Memory,
+    /// In a register, a constant, computed, in pieces, or nowhere.
+    Elsewhere,
+}
+
 /// Everything visible at one program counter.
 #[derive(Debug)]
 pub struct Site {
@@ -108,6 +119,8 @@ pub(crate) struct Variable {
 pub(crate) struct Known {
     /// Bytes from its start to the end of its last leaf.
     pub(crate) reach: u64,
+    /// One place for all addresses.
+    pub(crate) fixed: bool,
     pub(crate) place: Place,
     pub(crate) text: Text,
 }
@@ -141,6 +154,23 @@ impl Site {
         Leaves {
             own: &self.own.leaves,
             globals: &self.globals.leaves,
+        }
+    }
+
+    /// In what sort of place a leaf is here.
+    pub fn storage(&self, leaf: usize) -> Storage {
+        let Some(known) = self.variable_of(leaf) else {
+            return Storage::Elsewhere;
+        };
+        let memory = match &known.place {
+            Place::Static(_) | Place::Frame(_) | Place::Memory { .. } => true,
+            Place::Program(program) => program.is_memory(),
+            _ => false,
+        };
+        match (memory, known.fixed) {
+            (true, true) => Storage::Home,
+            (true, false) => Storage::Memory,
+            (false, _) => Storage::Elsewhere,
         }
     }
 
@@ -328,6 +358,9 @@ impl Block {
             leaf_count: layout.shapes.len(),
             known: Arc::new(Known {
                 reach: end.div_ceil(8),
+                fixed: units
+                    .inherited(candidate.entry, dw::DW_AT_location)
+                    .is_some_and(|(_, value)| value.exprloc_value().is_some()),
                 place,
                 text,
             }),

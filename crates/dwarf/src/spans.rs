@@ -85,6 +85,29 @@ pub(crate) fn functions(units: &Units) -> Result<Vec<Function>, Error> {
     Ok(functions)
 }
 
+/// Where functions are entered: the start of each that has code of its own, with its name in the source.
+pub(crate) fn entries(units: &Units) -> Result<Vec<(Svma, Arc<str>)>, Error> {
+    let mut found = BTreeMap::new();
+    for unit in 0..units.count() {
+        let tree = units.tree(unit)?;
+        for index in 0..tree.len() {
+            let id = EntryId { unit, index };
+            if tree.entry(index).tag != dw::DW_TAG_subprogram
+                || tree.flag(index, dw::DW_AT_declaration)
+            {
+                continue;
+            }
+            // of several ranges the first is where it starts; the others are what was moved out of the way
+            if let (Ok(Some(ranges)), Some(name)) = (units.ranges(id), units.name(id))
+                && let Some((start, _)) = ranges.first()
+            {
+                found.insert(Svma(*start), name);
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
 pub(crate) fn location_spans(
     units: &Units,
     file: &File,

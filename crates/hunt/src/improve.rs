@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use candor_check::PointChoice;
 use candor_check::exhibit::{self, BehaviourRequest, DebugRequest, Exhibit};
 use candor_isolate::Isolation;
 use candor_predicate::{Case, Claim as What, Options};
@@ -294,7 +295,7 @@ impl Improver<'_> {
             builds
         };
         match &case.claim {
-            What::Debug { kind, subject } => exhibit::debug(
+            What::Debug { kind, subject, .. } => exhibit::debug(
                 &self.bench.tools,
                 &DebugRequest {
                     program,
@@ -305,7 +306,13 @@ impl Improver<'_> {
                     function: subject.function.as_deref(),
                     variable: &subject.variable,
                     line: subject.line,
-                    points: DebugRequest::usual_points(subject.line, &subject.variable),
+                    points: {
+                        let usual = DebugRequest::usual_points(subject.line, &subject.variable);
+                        std::iter::once(case.points())
+                            .filter(|own| *own == PointChoice::Own)
+                            .chain(usual)
+                            .collect()
+                    },
                     builds: builds(false),
                     settings,
                 },

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use candor_check::{Kind, Toolset, Workshop};
+use candor_check::{Kind, Round, Toolset, Workshop};
 use candor_isolate::culprit::{clang, gcc};
 use candor_isolate::probe::{Bench, Parts, Seen};
 use candor_isolate::{CureKind, Settings, isolate};
@@ -53,6 +53,7 @@ fn main() -> Result<(), Failure> {
             declared: 0,
             line: 0,
         },
+        round: Round::All,
     };
     let case = Case::new(&program, &compiler, vec![level.clone()], claim);
     let settings = Settings::default();

@@ -3,7 +3,8 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use candor_check::{Finding, Kind, Signature};
+use candor_check::{Finding, Kind, PointChoice, Round, Signature};
+use candor_source::instrument::{BARRIER, OWN_BARRIER};
 use candor_toolchain::{Compiler, Program};
 use serde::{Deserialize, Serialize};
 
@@ -180,6 +181,9 @@ pub enum Claim {
         kind: Kind,
         /// About which.
         subject: Subject,
+        /// In which round of a check it is seen.
+        #[serde(default)]
+        round: Round,
     },
     /// The debug information no longer shows a variable.
     Lost {
@@ -194,6 +198,19 @@ pub enum Claim {
         /// The command; the program is in its working directory under its own name.
         path: PathBuf,
     },
+}
+
+/// The text with barriers of its own at these offsets. A check numbers them before anything is inserted.
+fn with_barriers(text: &str, offsets: &[usize]) -> String {
+    let mut text = text.to_owned();
+    let mut offsets = offsets.to_vec();
+    offsets.sort_unstable();
+    for offset in offsets.into_iter().rev() {
+        if text.is_char_boundary(offset) {
+            text.insert_str(offset, OWN_BARRIER);
+        }
+    }
+    text
 }
 
 fn unoptimised() -> Vec<String> {
@@ -239,7 +256,7 @@ impl std::fmt::Display for Claim {
                     None => Ok(()),
                 }
             }
-            Claim::Debug { kind, subject } => write!(f, "{kind} of {subject}"),
+            Claim::Debug { kind, subject, .. } => write!(f, "{kind} of {subject}"),
             Claim::Lost { subject, .. } => write!(f, "{subject} is not shown"),
             Claim::Command { path } => write!(f, "{} says so", path.display()),
         }
@@ -323,9 +340,13 @@ impl Case {
         } else {
             &finding.signature.family
         };
+        let mut saved = SavedProgram::from(program);
+        if finding.round == Round::Sparse || finding.round == Round::Chosen {
+            saved.text = with_barriers(&program.text, &finding.barriers);
+        }
         Case {
             schema: SCHEMA,
-            program: program.into(),
+            program: saved,
             compiler: finding.compiler.clone(),
             version: finding.version.clone(),
             family: family.to_owned(),
@@ -342,12 +363,29 @@ impl Case {
                     declared: finding.declared,
                     line: finding.line,
                 },
+                round: finding.round,
             },
             finding: Some(finding.clone()),
             variant: None,
             signature: Some(finding.signature.clone()),
             pass: None,
             replay: finding.replay.clone(),
+        }
+    }
+
+    /// Where its program is looked at: at the barriers that it brings, where it is seen with few of them only, or at every
+    /// statement, or without any.
+    pub fn points(&self) -> PointChoice {
+        match &self.claim {
+            Claim::Debug {
+                round: Round::Quiet,
+                ..
+            } => PointChoice::None,
+            Claim::Debug {
+                round: Round::Sparse | Round::Chosen,
+                ..
+            } if self.program.text.contains(BARRIER) => PointChoice::Own,
+            _ => PointChoice::All,
         }
     }
 
@@ -478,6 +516,7 @@ mod tests {
             Claim::Debug {
                 kind: Kind::WrongValue,
                 subject: subject.clone(),
+                round: Round::Quiet,
             },
             Claim::Lost {
                 subject,

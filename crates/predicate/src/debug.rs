@@ -37,6 +37,7 @@ pub struct Debug<'a> {
     pass: Option<&'a Pass>,
     references: Vec<Reference<'a>>,
     settings: Settings,
+    points: PointChoice,
 }
 
 /// What one look at a build comes to, before others are heard.
@@ -72,6 +73,7 @@ impl<'a> Debug<'a> {
                 None,
             )?,
             settings,
+            points: case.points(),
         })
     }
 
@@ -101,7 +103,7 @@ impl<'a> Debug<'a> {
                 self.subject
             ))));
         }
-        match Plan::of(unit, program, &PointChoice::All) {
+        match Plan::of(unit, program, &self.points) {
             Ok(mut plan) => {
                 plan.only = Some(self.subject.root().to_owned());
                 Ok(Ok(plan))

@@ -47,7 +47,7 @@ impl<'a> DebuggerSession<'a> {
 
 impl Ask for DebuggerSession<'_> {
     fn ask(&self, program: &Program, setup: &Setup<'_>) -> Result<Verdict, Error> {
-        let replay = |_: &Compiler, _: &str| String::new();
+        let replay = |_: &Compiler, _: &str, _: &PointChoice| String::new();
         let request = Request {
             program,
             points: PointChoice::All,

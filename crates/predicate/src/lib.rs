@@ -64,6 +64,7 @@ pub fn predicate_for<'a>(
         Claim::Debug {
             kind: Kind::DebuggerDisagrees | Kind::DebuggerCrash,
             subject,
+            ..
         } => direct(
             debugger::DebuggerSession::new(tools, &options, case, subject),
             Some(validity),

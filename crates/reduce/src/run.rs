@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use candor_check::Toolset;
+use candor_check::{PointChoice, Toolset};
 use candor_predicate::{Case, Claim, Options, Setup, Verdict, predicate_for};
 use candor_toolchain::{Built, Compiler, Family, Limits, Program};
 
@@ -572,7 +572,7 @@ impl Work<'_, '_> {
 
     fn verify(&self, tools: &Toolset<'_>, case: &Case) -> Result<Result<Verified, String>, Error> {
         let name = &self.settings.name;
-        let replay = |compiler: &Compiler, level: &str| {
+        let replay = |compiler: &Compiler, level: &str, _: &PointChoice| {
             let quote = candor_toolchain::build::quote;
             let option = match compiler.family {
                 Family::Rustc => "--rustc",

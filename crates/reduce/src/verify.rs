@@ -1,6 +1,6 @@
 //! The result once more, from scratch: compiled, run, sanitized, and shown by a real debugger.
 
-use candor_check::{Finding, PointChoice, Request, Toolset, check};
+use candor_check::{Finding, Replay, Request, Toolset, check};
 use candor_predicate::{Case, Claim, Options, Setup, Verdict, predicate_for};
 use candor_toolchain::Compiler;
 
@@ -24,10 +24,10 @@ pub fn verify(
     case: &Case,
     compiler: &Compiler,
     options: &Options,
-    replay: &(dyn Fn(&Compiler, &str) -> String + Sync),
+    replay: &Replay<'_>,
 ) -> Result<Result<Verified, String>, Error> {
     let program = case.program.program();
-    let Claim::Debug { kind, subject } = &case.claim else {
+    let Claim::Debug { kind, subject, .. } = &case.claim else {
         let setup = Setup {
             compiler,
             flags: case.flags.clone(),
@@ -48,7 +48,7 @@ pub fn verify(
     );
     let request = Request {
         program: &program,
-        points: PointChoice::All,
+        points: case.points(),
         builds: vec![(compiler, case.flags.join(" "))],
         settings: candor_check::Settings {
             time: options.run,

@@ -18,7 +18,7 @@ fn reduce_finding(file: &str, command: &str, level: &str, kind: Kind) {
     let program = Program::load(&path).unwrap();
     with_tools(|tools| {
         let compiler = compiler(tools, command);
-        let replay = |_: &Compiler, _: &str| String::new();
+        let replay = |_: &Compiler, _: &str, _: &PointChoice| String::new();
         let request = Request {
             program: &program,
             points: PointChoice::All,

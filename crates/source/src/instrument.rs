@@ -28,12 +28,17 @@ pub struct Actionable<'unit> {
     pub variable: &'unit Variable,
 }
 
-/// The program with a barrier before each of `points`; a point given twice gets one barrier.
+/// The program with a barrier before each of `points`; a point given twice gets one barrier, and one before a call of
+/// the barrier none.
 ///
 /// # Errors
 /// [`Error::Edit`] when a point is not one of `unit`'s.
 pub fn barriers(unit: &Unit, points: &[&Point]) -> Result<String, Error> {
-    let mut offsets: Vec<usize> = points.iter().map(|point| point.offset).collect();
+    let mut offsets: Vec<usize> = points
+        .iter()
+        .filter(|point| !is_barrier(unit, point))
+        .map(|point| point.offset)
+        .collect();
     offsets.sort_unstable();
     offsets.dedup();
     let mut edits = EditSet::new();
@@ -51,6 +56,60 @@ pub fn barrier_call(unit: &Unit) -> String {
     } else {
         format!("{BARRIER}(); ")
     }
+}
+
+/// Whether the statement at a point is a call of the barrier: a program may bring its own.
+#[must_use]
+pub fn is_barrier(unit: &Unit, point: &Point) -> bool {
+    let statement = unit.text().get(point.span.clone()).unwrap_or_default();
+    statement
+        .strip_prefix(BARRIER)
+        .is_some_and(|rest| rest.trim_start().starts_with('('))
+}
+
+/// A barrier as a statement that needs no declaration elsewhere, for programs that bring their own.
+pub const OWN_BARRIER: &str = "{ extern void opt_me_not(void); opt_me_not(); } ";
+
+/// The program with [`OWN_BARRIER`] before each of `points`.
+///
+/// # Errors
+/// [`Error::Edit`] when a point is not one of `unit`'s.
+pub fn own_barriers(unit: &Unit, points: &[&Point]) -> Result<String, Error> {
+    let mut edits = EditSet::new();
+    for point in points {
+        if !is_barrier(unit, point) {
+            edits.insert(point.offset, OWN_BARRIER);
+        }
+    }
+    edits.apply(unit.text())
+}
+
+/// The text with its calls of the barrier made into nothing, for builds that do not link it.
+#[must_use]
+pub fn without_barriers(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::with_capacity(text.len());
+    while let Some(at) = rest.find(BARRIER) {
+        let (before, after) = rest.split_at(at);
+        let call = after.get(BARRIER.len()..).unwrap_or_default();
+        kept.push_str(before);
+        match call
+            .trim_start()
+            .strip_prefix('(')
+            .map(str::trim_start)
+            .and_then(|inner| inner.strip_prefix(')'))
+        {
+            Some(end) => {
+                kept.push_str("(void)0");
+                rest = end;
+            }
+            None => {
+                kept.push_str(BARRIER);
+                rest = call;
+            }
+        }
+    }
+    kept + rest
 }
 
 /// The program with one barrier before the first point on `line`, marked with the variable to inspect.

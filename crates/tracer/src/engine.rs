@@ -3,19 +3,23 @@
 //! *Barrier mode* has a single breakpoint at the entry of the barrier function. A sequence of calls to an
 //! external function is observable behaviour, so the k-th stop of one build is the k-th stop of every other.
 //! The callee is skipped by returning in its place: one ptrace stop per call and no single steps.
-//! *Line mode* stops at the statements of the line table, for builds without barriers.
+//! *Line mode* stops at the statements of the line table, for builds without barriers; *quiet mode* also follows calls.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
-use candor_dwarf::{Avma, Image, Sight, Site};
+use candor_dwarf::{Avma, Image, Sight, Site, Svma};
 use candor_toolchain::Sandbox;
 
 use crate::calls::CallFinder;
 use crate::error::{Error, Result};
+use crate::follow::{Follow, Happening, between_stores};
 use crate::launch::Launch;
 use crate::process::{Event, Tracee};
-use crate::run::{Continue, Mode, Observer, Outcome, RunSummary, Stop, StopKind, TraceOptions};
+use crate::run::{
+    Around, Continue, Mode, Observer, Outcome, Quiet, RunSummary, Stop, StopKind, TraceOptions,
+};
 use crate::stopped::Stopped;
 use crate::watchdog::Fired;
 
@@ -70,15 +74,17 @@ enum Stops {
         /// By return address: the call instruction, or `None` for a tail call.
         callers: HashMap<u64, Option<u64>>,
     },
-    Lines {
-        /// By address: index into `lines`.
-        line_of: HashMap<u64, usize>,
-        /// Breakpoints by line.
-        lines: Vec<Vec<u64>>,
-        /// A line is done with when one of its addresses was visited this often.
+    Statements {
+        /// By address: index into `groups`.
+        group_of: HashMap<u64, usize>,
+        /// Breakpoints by line or by function.
+        groups: Vec<Vec<u64>>,
+        /// A group is done with when one of its addresses was visited this often.
         visits: u32,
         /// A breakpoint that is out while its instruction is stepped over.
         stepping: Option<u64>,
+        /// Calls and returns, where they are followed.
+        follow: Option<Box<Follow>>,
     },
 }
 
@@ -128,7 +134,17 @@ impl<'a> Run<'a> {
                 }
             }
             Mode::Lines { visits_per_line } => {
-                line_stops(image, &mut tracee, bias, (*visits_per_line).max(1))?
+                let quiet = Quiet {
+                    visits: *visits_per_line,
+                    around: Around::Line,
+                    exact: false,
+                    fill: None,
+                };
+                statement_stops(image, &mut tracee, bias, quiet, None)?
+            }
+            Mode::Quiet(quiet) => {
+                let follow = Follow::new(image, &mut tracee, bias, quiet.fill)?;
+                statement_stops(image, &mut tracee, bias, *quiet, Some(follow))?
             }
         };
         Ok(Run {
@@ -180,7 +196,7 @@ impl<'a> Run<'a> {
 
     /// Puts a stepped-over breakpoint back; says whether there was one.
     fn end_step(&mut self) -> Result<bool> {
-        let Stops::Lines { stepping, .. } = &mut self.how else {
+        let Stops::Statements { stepping, .. } = &mut self.how else {
             return Ok(false);
         };
         let Some(address) = stepping.take() else {
@@ -204,7 +220,7 @@ impl<'a> Run<'a> {
         }
         match self.how {
             Stops::Barrier { .. } => self.at_barrier(registers, observer).map(Some),
-            Stops::Lines { .. } => self.at_line(address, registers, observer).map(Some),
+            Stops::Statements { .. } => self.at_statement(address, registers, observer).map(Some),
         }
     }
 
@@ -248,30 +264,95 @@ impl<'a> Run<'a> {
         self.report(kind, pc, visit, &registers, observer)
     }
 
-    fn at_line(
+    fn at_statement(
         &mut self,
         address: u64,
         mut registers: libc::user_regs_struct,
         observer: &mut dyn Observer,
     ) -> Result<Next> {
         registers.rip = address;
-        let visit = self.evaluate(StopKind::Line, address, &registers);
-        let mut next = self.report(StopKind::Line, address, visit, &registers, observer)?;
-        let Stops::Lines {
-            line_of,
-            lines,
+        if self.happens(address, registers.rsp, observer) == Continue::No {
+            return Ok(Next::End(Outcome::Enough));
+        }
+        let Stops::Statements { group_of, .. } = &self.how else {
+            return Ok(Next::Resume);
+        };
+        let (visit, next) = if group_of.contains_key(&address) {
+            let visit = self.evaluate(StopKind::Line, address, &registers);
+            let next = self.report(StopKind::Line, address, visit, &registers, observer)?;
+            (visit, next)
+        } else if self.tracee.set_registers(&registers)? {
+            (0, Next::Resume)
+        } else {
+            (0, Next::Gone)
+        };
+        self.pass(address, visit, next)
+    }
+
+    /// Tells the observer if a function is entered or called here.
+    fn happens(&mut self, address: u64, stack: u64, observer: &mut dyn Observer) -> Continue {
+        let Stops::Statements {
+            follow: Some(follow),
+            ..
+        } = &mut self.how
+        else {
+            return Continue::Yes;
+        };
+        let Some((happening, name)) = follow.at(address, stack, &mut self.tracee) else {
+            return Continue::Yes;
+        };
+        let name = name.to_owned();
+        let stop = Stop {
+            sequence: self.stops,
+            kind: match happening {
+                Happening::Entered => StopKind::Entry,
+                Happening::Called => StopKind::External,
+            },
+            pc: Avma(address).stated(self.bias),
+            visit: 0,
+            site: None,
+            observations: &[],
+            changed: Some(&[]),
+            name: Some(&name),
+            stack: &follow.stack,
+        };
+        self.stops += 1;
+        observer.stop(&stop)
+    }
+
+    /// Goes on from a breakpoint: over it, or without it where it was seen often enough.
+    fn pass(&mut self, address: u64, visit: u32, mut next: Next) -> Result<Next> {
+        let Stops::Statements {
+            group_of,
+            groups,
             visits,
             stepping,
+            follow,
         } = &mut self.how
         else {
             return Ok(next);
         };
+        let mut is_out = false;
+        if let Some(follow) = follow
+            && follow.has_enough(address)
+            && !group_of.contains_key(&address)
+        {
+            self.tracee.remove_breakpoint(address)?;
+            is_out = true;
+        }
         if visit >= *visits {
-            let line = line_of.get(&address).and_then(|line| lines.get_mut(*line));
-            for address in line.map(std::mem::take).unwrap_or_default() {
-                self.tracee.remove_breakpoint(address)?;
+            let group = group_of
+                .get(&address)
+                .and_then(|group| groups.get_mut(*group));
+            for other in group.map(std::mem::take).unwrap_or_default() {
+                group_of.remove(&other);
+                if !follow.as_ref().is_some_and(|follow| follow.wants(other)) {
+                    self.tracee.remove_breakpoint(other)?;
+                    is_out |= other == address;
+                }
             }
-        } else if matches!(next, Next::Resume) {
+        }
+        if !is_out && matches!(next, Next::Resume) {
             self.tracee.remove_breakpoint(address)?;
             *stepping = Some(address);
             next = Next::Step;
@@ -334,6 +415,14 @@ impl<'a> Run<'a> {
             site,
             observations: self.sight.observations(),
             changed: self.sight.changed(),
+            name: None,
+            stack: match &self.how {
+                Stops::Statements {
+                    follow: Some(follow),
+                    ..
+                } => &follow.stack,
+                _ => &[],
+            },
         };
         self.stops += 1;
         Ok(match observer.stop(&stop) {
@@ -343,32 +432,59 @@ impl<'a> Run<'a> {
     }
 }
 
-fn line_stops(image: &Image, tracee: &mut Tracee, bias: u64, visits: u32) -> Result<Stops> {
-    let mut line_of = HashMap::new();
-    let mut lines: Vec<Vec<u64>> = Vec::new();
-    let mut index = HashMap::new();
-    for stop in image.statement_stops()? {
-        let address = stop.pc.loaded(bias).0;
-        tracee.insert_breakpoint(address)?;
-        let line = *index.entry((stop.file, stop.line)).or_insert_with(|| {
-            lines.push(Vec::new());
-            lines.len() - 1
-        });
-        if line_of.insert(address, line).is_none()
-            && let Some(addresses) = lines.get_mut(line)
-        {
-            addresses.push(address);
+fn statement_stops(
+    image: &Image,
+    tracee: &mut Tracee,
+    bias: u64,
+    quiet: Quiet,
+    follow: Option<Follow>,
+) -> Result<Stops> {
+    let mut group_of = HashMap::new();
+    let mut groups: Vec<Vec<u64>> = Vec::new();
+    let mut index: HashMap<(Option<Arc<str>>, u64), usize> = HashMap::new();
+    let stops = image.statement_stops()?;
+    let mut places: Vec<(u64, (Option<Arc<str>>, u64))> = Vec::new();
+    let function = |pc: Svma| {
+        image
+            .symbolise(pc)
+            .map_or(pc.0, |(_, offset)| pc.0 - offset)
+    };
+    for stop in &stops {
+        let group = match quiet.around {
+            Around::Line => (Some(stop.file.clone()), u64::from(stop.line.0)),
+            Around::Function => (None, function(stop.pc)),
+        };
+        places.push((stop.pc.0, group));
+    }
+    if quiet.exact {
+        let rows: Vec<u64> = stops.iter().map(|stop| stop.pc.0).collect();
+        for address in between_stores(image, &rows) {
+            places.push((address, (None, function(Svma(address)))));
         }
     }
-    if lines.is_empty() {
+    for (at, group) in places {
+        let address = Svma(at).loaded(bias).0;
+        let group = *index.entry(group).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        if group_of.insert(address, group).is_none()
+            && let Some(addresses) = groups.get_mut(group)
+        {
+            addresses.push(address);
+            tracee.insert_breakpoint(address)?;
+        }
+    }
+    if groups.is_empty() {
         return Err(Error::NoLines {
             program: tracee.program().clone(),
         });
     }
-    Ok(Stops::Lines {
-        line_of,
-        lines,
-        visits,
+    Ok(Stops::Statements {
+        group_of,
+        groups,
+        visits: quiet.visits.max(1),
         stepping: None,
+        follow: follow.map(Box::new),
     })
 }

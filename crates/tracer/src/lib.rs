@@ -6,7 +6,7 @@
 //!
 //! The steps, in the order of the files: `launch` (what a run is, limits) → `watchdog` (time) → `memory`
 //! (pages and breakpoints) → `process` (ptrace) → `stopped` (registers by DWARF number) → `calls` (which
-//! instruction called the barrier) → `run` (the words of a run) → `engine` (stops and their evaluation). Beside them stand `walk` (one call, instruction by instruction) and `debuggers`: gdb and
+//! instruction called the barrier) → `run` (the words of a run) → `follow` (calls and returns of a run without barriers) → `engine` (stops and their evaluation). Beside them stand `walk` (one call, instruction by instruction) and `debuggers`: gdb and
 //! lldb asked for the same values ([`Debugger::ask`]).
 //!
 //! Paper 000 (Debug Information Validation for Optimized Code, PLDI 2020), section 4: stopping both builds at
@@ -17,6 +17,7 @@ mod calls;
 mod debuggers;
 mod engine;
 mod error;
+mod follow;
 mod launch;
 mod memory;
 mod process;
@@ -30,6 +31,7 @@ pub use engine::trace;
 pub use error::{Error, Result};
 pub use launch::{Input, Launch, Sink};
 pub use run::{
-    BARRIER, Continue, Mode, Observer, Outcome, RunSummary, Stop, StopKind, TraceOptions,
+    Activation, Around, BARRIER, Continue, FOLLOWED, Mode, Observer, Outcome, Quiet, RunSummary,
+    Stop, StopKind, TraceOptions,
 };
 pub use walk::{Step, Walked, walk};

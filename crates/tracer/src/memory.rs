@@ -132,6 +132,15 @@ impl Memory {
         Ok(())
     }
 
+    /// Fills the bytes below `end` down to `start`, as far as they are there.
+    pub(crate) fn fill(&mut self, start: u64, end: u64, byte: u8) {
+        let length = end.saturating_sub(start).min(PAGE);
+        let bytes = vec![byte; length as usize];
+        // what is not mapped yet holds zeroes, which nothing has been said about either
+        let _ = self.file.write_all_at(&bytes, end - length);
+        self.next_stop();
+    }
+
     pub(crate) fn has_breakpoint(&self, address: u64) -> bool {
         self.breakpoints.contains_key(&address)
     }

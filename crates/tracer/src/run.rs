@@ -21,6 +21,35 @@ pub enum Mode {
         /// breakpoints go, which is what makes one visit cheap.
         visits_per_line: u32,
     },
+    /// At the statements of the line table, at entries of functions and at calls of other files' functions.
+    Quiet(Quiet),
+}
+
+/// Calls of one function that are followed in quiet mode: a function that was called this often may have been called
+/// more often.
+pub const FOLLOWED: u32 = 4096;
+
+/// How closely a run without barriers is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quiet {
+    /// How often an address is visited: after that the breakpoints around it go.
+    pub visits: u32,
+    /// Which breakpoints go then.
+    pub around: Around,
+    /// Also stop between two stores of one statement to one place: unoptimised code only.
+    pub exact: bool,
+    /// What the stack below a function's frame is filled with when it is entered, so that what the function does not
+    /// initialise differs between two runs of one build.
+    pub fill: Option<u8>,
+}
+
+/// What belongs together when breakpoints go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// The line: the other lines are still seen.
+    Line,
+    /// The function: of its variables nothing is known any more.
+    Function,
 }
 
 impl Mode {
@@ -68,6 +97,23 @@ pub enum StopKind {
     TailCall,
     /// A statement.
     Line,
+    /// A function is entered. Nothing is looked at; [`Stop::name`] is the function.
+    Entry,
+    /// A function of another file is called. Nothing is looked at; [`Stop::name`] is the function.
+    External,
+}
+
+/// A call of a function that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activation {
+    /// Which function: a number of the run.
+    pub function: u32,
+    /// Its how-many-eth call, from 0.
+    pub number: u32,
+    /// The how-many-eth call of any function, from 0.
+    pub serial: u32,
+    /// The stack pointer at its entry.
+    pub(crate) stack: u64,
 }
 
 /// One stop, as long as the observer looks at it.
@@ -89,6 +135,10 @@ pub struct Stop<'a> {
     /// Which globals may be seen otherwise than at the last stop that showed any, counted from the first global
     /// of the site; `None`: any of them. Of what else the site shows nothing is said.
     pub changed: Option<&'a [u32]>,
+    /// The function that is entered or called.
+    pub name: Option<&'a str>,
+    /// In quiet mode: the functions that have not returned, the outermost first.
+    pub stack: &'a [Activation],
 }
 
 /// What an observer wants next.

@@ -102,7 +102,7 @@ impl Question {
                 .map(|(name, level)| (find(name), level.clone()))
                 .collect(),
             settings: self.settings.clone(),
-            replay: &|compiler, level| format!("candor check --cc {compiler} {level}"),
+            replay: &|compiler, level, _| format!("candor check --cc {compiler} {level}"),
         };
         action(&tools, &request)
     }

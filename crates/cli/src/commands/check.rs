@@ -7,7 +7,7 @@ use std::time::Duration;
 use anstream::println;
 use anyhow::bail;
 use candor_check::exhibit::{SourceRequest, truthfulness};
-use candor_check::{Finding, PointChoice, Progress, Report, Request, Settings};
+use candor_check::{Effort, Finding, PointChoice, Progress, Report, Request, Round, Settings};
 use candor_predicate::Case;
 use candor_toolchain::build::quote;
 use candor_toolchain::cargo::{self, Profile};
@@ -23,7 +23,8 @@ use crate::tools::{Tools, debuggers};
 
 const EXAMPLES: &str = "\
 Examples:
-  candor check prog.c                                every compiler found, -Og -O1 -O2 -O3 -Os
+  candor check prog.c                                every compiler found, -Og -O1 -O2 -O3 -Os, all rounds
+  candor check prog.c --cc clang-19 -O2 --effort thorough --budget 60s
   candor check prog.c --cc clang-19 --cc gcc-12 -O2 --points all --json
   candor check prog.c --cc clang-19 -O2 --at 6:c     one actionable program P<6,c>, the paper's way
   candor check prog.c -O2 -- -DN=10 -Iinclude        flags for every compiler after --
@@ -51,9 +52,19 @@ pub struct Args {
     #[arg(short = 'O', value_name = "LEVEL")]
     levels: Vec<String>,
 
-    /// Which points get a barrier: `all`, or a share such as 0.2
-    #[arg(long, value_name = "all|SHARE", default_value = "all")]
-    points: String,
+    /// How much is looked at: quick (without barriers, and with all), normal (and eight builds with few barriers),
+    /// thorough (as many as it takes for every point)
+    #[arg(long, value_name = "EFFORT", value_enum, conflicts_with_all = ["points", "at"])]
+    effort: Option<EffortName>,
+
+    /// Time for building and comparing, such as 30s or 5m; what has no turn by then is counted
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    budget: Option<Duration>,
+
+    /// One round only: barriers at `all` points, at `none`, at a share such as 0.2, at those numbered p3,p17, or only
+    /// the program's `own`
+    #[arg(long, value_name = "POINTS")]
+    points: Option<String>,
 
     /// One point and one variable: LINE:VARIABLE
     #[arg(long, value_name = "LINE:VAR", conflicts_with = "points")]
@@ -115,6 +126,25 @@ pub struct Args {
     surroundings: Surroundings,
 }
 
+/// [`candor_check::Effort`] as it is typed.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum EffortName {
+    Quick,
+    #[default]
+    Normal,
+    Thorough,
+}
+
+impl From<EffortName> for Effort {
+    fn from(name: EffortName) -> Self {
+        match name {
+            EffortName::Quick => Effort::Quick,
+            EffortName::Normal => Effort::Normal,
+            EffortName::Thorough => Effort::Thorough,
+        }
+    }
+}
+
 /// Runs the check and prints what it found.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let context = Context::new()?;
@@ -133,10 +163,14 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     } else {
         print(&report);
     }
-    Ok(if report.findings.is_empty() {
-        Outcome::Nothing
-    } else {
-        Outcome::Found
+    let is_empty = report.summary.iter().all(|row| {
+        let counts = &row.counts;
+        counts.compared() + counts.optimised_out == 0
+    });
+    Ok(match (report.findings.is_empty(), is_empty) {
+        (false, _) => Outcome::Found,
+        (true, false) => Outcome::Nothing,
+        (true, true) => Outcome::NotReady,
     })
 }
 
@@ -152,6 +186,7 @@ fn settings(args: &Args, context: &Context) -> Settings {
         max_stops: args.max_stops,
         jobs: args.jobs.or(context.config.jobs).unwrap_or(defaults.jobs),
         audit: args.audit,
+        budget: args.budget,
         ..defaults
     }
 }
@@ -187,7 +222,9 @@ fn check_source(args: &Args, context: &Context, file: &Path) -> anyhow::Result<R
         .flat_map(|compiler| levels.iter().map(move |level| (compiler, level.clone())))
         .collect();
     let tools = tools.toolset()?;
-    let replay = |compiler: &Compiler, level: &str| replay(args, file, compiler, level);
+    let replay = |compiler: &Compiler, level: &str, points: &PointChoice| {
+        replay(args, file, compiler, level, points)
+    };
     let request = Request {
         program: &program,
         points: choice,
@@ -316,22 +353,39 @@ fn point_choice(args: &Args) -> anyhow::Result<PointChoice> {
         };
         return Ok(PointChoice::At { line, variable });
     }
-    if args.points == "all" {
-        return Ok(PointChoice::All);
+    let points = match args.points.as_deref() {
+        None => return Ok(PointChoice::Rounds(args.effort.unwrap_or_default().into())),
+        Some("all") => return Ok(PointChoice::All),
+        Some("none") => return Ok(PointChoice::None),
+        Some("own") => return Ok(PointChoice::Own),
+        Some(points) => points,
+    };
+    let numbers: Option<Vec<usize>> = points
+        .split(',')
+        .map(|word| word.strip_prefix('p')?.parse().ok())
+        .collect();
+    if let Some(numbers) = numbers {
+        return Ok(PointChoice::Only(numbers));
     }
-    match args.points.parse::<f64>() {
+    match points.parse::<f64>() {
         Ok(fraction) if fraction > 0.0 && fraction <= 1.0 => Ok(PointChoice::Share {
             fraction,
             seed: args.seed,
         }),
         _ => bail!(
-            "--points takes `all` or a share above 0 and at most 1; got `{}`",
-            args.points
+            "--points takes `all`, `none`, `own`, a share above 0 and at most 1, or numbers of points such as p3,p17; \
+             got `{points}`"
         ),
     }
 }
 
-fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String {
+fn replay(
+    args: &Args,
+    file: &Path,
+    compiler: &Compiler,
+    level: &str,
+    points: &PointChoice,
+) -> String {
     let mut words = vec![
         "candor".to_owned(),
         "check".into(),
@@ -344,11 +398,25 @@ fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String 
         quote(&compiler.name),
         level.to_owned(),
     ];
-    if let Some(at) = &args.at {
-        words.extend(["--at".into(), quote(at)]);
-    } else if args.points != "all" {
-        words.extend(["--points".into(), quote(&args.points)]);
-        words.extend(["--seed".into(), args.seed.to_string()]);
+    match points {
+        PointChoice::At { line, variable } => {
+            words.extend(["--at".into(), quote(&format!("{line}:{variable}"))]);
+        }
+        PointChoice::Share { fraction, seed } => {
+            words.extend(["--points".into(), fraction.to_string()]);
+            words.extend(["--seed".into(), seed.to_string()]);
+        }
+        PointChoice::Only(numbers) if numbers.is_empty() => {
+            words.extend(["--points".into(), "own".into()]);
+        }
+        PointChoice::Only(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(|number| format!("p{number}")).collect();
+            words.extend(["--points".into(), numbers.join(",")]);
+        }
+        PointChoice::All => words.extend(["--points".into(), "all".into()]),
+        PointChoice::None => words.extend(["--points".into(), "none".into()]),
+        PointChoice::Own => words.extend(["--points".into(), "own".into()]),
+        PointChoice::Rounds(_) => {}
     }
     words.extend(args.surroundings.words());
     words.join(" ")
@@ -358,6 +426,7 @@ fn show(bar: &ProgressBar, progress: &Progress) {
     bar.set_message(match progress {
         Progress::Judging => "sanitizers judge the program".to_owned(),
         Progress::References => "reference builds".to_owned(),
+        Progress::Quiet => "reference builds without barriers".to_owned(),
         Progress::Compared { done, total } => format!("builds compared: {done} of {total}"),
         Progress::Confirming { suspects } => format!("confirming {suspects} suspects"),
     });
@@ -419,6 +488,7 @@ fn print(report: &Report) {
         ]);
     }
     println!("{table}");
+    print_rounds(report);
     for row in &report.summary {
         if let Some(note) = &row.note {
             println!("{} {}: {note}", row.compiler, row.level);
@@ -430,10 +500,72 @@ fn print(report: &Report) {
             open.variable, open.line, open.compiler, open.level, open.reason
         );
     }
-    match report.findings.len() {
-        0 => println!("nothing found"),
-        1 => println!("1 finding"),
-        count => println!("{count} findings"),
+    println!("{}", verdict(report));
+}
+
+/// The last line: what came of it, over how much.
+fn verdict(report: &Report) -> String {
+    let compared: u64 = report.summary.iter().map(|row| row.counts.compared()).sum();
+    let lost: u64 = report
+        .summary
+        .iter()
+        .map(|row| row.counts.optimised_out)
+        .sum();
+    match (report.findings.len(), compared, lost) {
+        (0, 0, 0) => "nothing could be compared: the notes above say why".to_owned(),
+        (0, 0, lost) => {
+            format!("nothing found, but no value is shown at all: {lost} are optimised out")
+        }
+        (0, ..) => format!("nothing found in {}", extent(report, compared)),
+        (1, ..) => format!("1 finding in {}", extent(report, compared)),
+        (count, ..) => format!("{count} findings in {}", extent(report, compared)),
+    }
+}
+
+/// How much was compared.
+fn extent(report: &Report, compared: u64) -> String {
+    let share = match report.lines {
+        (_, 0) => String::new(),
+        (seen, executed) => format!(", at {seen} of {executed} executed lines"),
+    };
+    format!("{compared} values of {} variables{share}", report.variables)
+}
+
+/// Which rounds ran, what each found, and what had no turn.
+fn print_rounds(report: &Report) {
+    if report.rounds.is_empty() {
+        return;
+    }
+    let mut table = Table::new([
+        "round",
+        "builds",
+        "points",
+        "compared",
+        "findings",
+        "found by it alone",
+    ])
+    .right_from(1);
+    for row in &report.rounds {
+        table.row([
+            row.round.to_string(),
+            row.builds.to_string(),
+            row.points.to_string(),
+            row.counts.compared().to_string(),
+            row.findings.to_string(),
+            row.alone.to_string(),
+        ]);
+    }
+    println!("{table}");
+    for row in &report.rounds {
+        if let Some(note) = &row.note {
+            println!("{} round: {note}", row.round);
+        }
+        if row.left_out > 0 {
+            println!(
+                "{} round: {} of {} points that are reached had no turn (--effort thorough gives them one)",
+                row.round, row.left_out, report.reached
+            );
+        }
     }
 }
 
@@ -482,7 +614,10 @@ fn print_group(group: &[&Finding]) {
     if !first.source_line.is_empty() {
         println!("  {:>5} | {}", first.line, first.source_line);
     }
-    println!("        true value {}", first.expected);
+    match first.round {
+        Round::Quiet => println!("        it holds {}", first.expected),
+        _ => println!("        true value {}", first.expected),
+    }
     for finding in group {
         let location = match finding.location.as_str() {
             "" => String::new(),

@@ -41,8 +41,9 @@ pub(super) fn judge(
     if builds.is_empty() {
         return Ok(());
     }
-    let replay =
-        |compiler: &Compiler, level: &str| trial.replay(&compiler.name, level, Oracle::Debug);
+    let replay = |compiler: &Compiler, level: &str, _: &PointChoice| {
+        trial.replay(&compiler.name, level, Oracle::Debug)
+    };
     let request = Request {
         program: trial.program,
         points: PointChoice::All,

@@ -88,6 +88,7 @@ pub fn debug_claim(kind: Kind, function: &str, variable: &str) -> Claim {
             declared: 0,
             line: 0,
         },
+        round: candor_check::Round::All,
     }
 }
 

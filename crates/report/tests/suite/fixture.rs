@@ -160,6 +160,7 @@ fn case() -> Case {
                 declared: 3,
                 line: 4,
             },
+            round: candor_check::Round::All,
         },
         signature: Some(finding.signature.clone()),
         replay: finding.replay.clone(),

@@ -161,7 +161,7 @@ fn add_debug(
         points,
         builds: vec![(compiler, level.to_owned())],
         settings: Settings::default(),
-        replay: &|c, level| format!("candor check tests/check/found/{file} --cc {c} {level}"),
+        replay: &|c, level, _| format!("candor check tests/check/found/{file} --cc {c} {level}"),
     };
     let report = check(tools, &request, &|_| {}).unwrap();
     let finding = report
