@@ -42,6 +42,17 @@ pub struct Candidate {
     pub location: String,
 }
 
+impl Candidate {
+    /// What it should show.
+    pub fn truth_in_words(&self) -> String {
+        match (&self.expected, &self.held) {
+            (_, Some(held)) => held.clone(),
+            (Some(value), None) => value.to_string(),
+            (None, None) => "a value or optimised out".into(),
+        }
+    }
+}
+
 /// A place in the source, and a moment there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spot {

@@ -42,6 +42,8 @@ pub struct Compared<'a> {
     pub variables: BTreeSet<VariableName>,
     /// Lines where one was.
     pub lines: BTreeSet<u32>,
+    /// Values that are shown and not compared, by reason.
+    pub not_compared: BTreeMap<String, usize>,
     /// The build, kept while there are suspects; its debug information is read again for them.
     pub build: Option<Executable>,
 }
@@ -268,7 +270,7 @@ impl Court<'_> {
             .map(|(name, _)| name.clone())
             .collect();
         let mut witnesses = vec!["native".to_owned()];
-        if candidate.kind != Kind::IllFormedLocation && candidate.held.is_none() {
+        if candidate.kind != Kind::IllFormedLocation && compared.round != Round::Quiet {
             let Some(expected) = &candidate.expected else {
                 return Err("its true value is not known".into());
             };
@@ -337,11 +339,7 @@ impl Court<'_> {
             visit,
             visits,
         } = candidate.spot;
-        let expected = match (&candidate.expected, &candidate.held) {
-            (Some(value), _) => value.to_string(),
-            (None, Some(held)) => held.clone(),
-            (None, None) => "a value or optimised out".into(),
-        };
+        let expected = candidate.truth_in_words();
         let shown = candidate.shown.to_string();
         let point = point.and_then(|point| self.plan.points().get(point));
         let barriers = match compared.round {

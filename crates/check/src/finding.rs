@@ -250,6 +250,16 @@ impl Counts {
         }
     }
 
+    /// One that seemed wrong cannot be matched with the reference after all.
+    pub(crate) fn take(&mut self, kind: Kind) {
+        let seemed = match kind {
+            Kind::IllFormedLocation => &mut self.ill_formed,
+            _ => &mut self.wrong,
+        };
+        *seemed = seemed.saturating_sub(1);
+        self.unaligned += 1;
+    }
+
     /// As many more of each as `other` has.
     pub(crate) fn add_all(&mut self, other: &Counts) {
         self.equal += other.equal;

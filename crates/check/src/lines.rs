@@ -1,27 +1,20 @@
-//! Line mode: two builds made by the user, no instrumentation of the source.
+//! Two builds made by the user, no instrumentation of the source: the quiet oracle ([`crate::quiet`]) with one reference.
 //!
-//! Without barriers the n-th stop at a line of one build need not be the n-th of the other: loops are
-//! peeled, code is hoisted, a `for` line is met first at its latch. So a value is only held against
-//! the optimised build when the reference shows *one and the same* value at every visit of the line,
-//! and the variable is known to be initialised there: a parameter, a global, or a local that was
-//! seen to change since its function was entered (an -O0 build shows stack garbage before).
+//! The reference runs twice, with differently filled stacks, so that what its functions do not initialise is known.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use candor_dwarf::{Image, LeafKey, Line, Observation, Svma, Value};
+use candor_dwarf::Image;
 use candor_toolchain::build::quote;
 use candor_toolchain::{Limits, Sandbox, Scratch};
-use candor_tracer::{
-    Answer, Continue, Debugger, Launch, Mode, Observer, Outcome, Query, Sink, Stop, TraceOptions,
-    trace,
-};
+use candor_tracer::{Answer, Debugger, Launch, Mode, Query, Sink, TraceOptions, trace};
 
-use crate::confirm::debugger_name;
-use crate::finding::{Counts, Finding, Kind, Place, Report, Row, Signature, Undecided, relation};
+use crate::compare::{Candidate, Suspect};
+use crate::confirm::{debugger_name, query};
+use crate::finding::{Finding, Place, Report, RoundRow, Row, Signature, Undecided, relation};
+use crate::quiet::Held;
 use crate::rounds::Round;
-use crate::truth::same_value;
 use crate::{Error, Settings};
 
 /// Two builds to be compared.
@@ -62,183 +55,6 @@ impl Request<'_> {
     }
 }
 
-/// Visits of a line that are looked at. A line visited more often says nothing: not every visit was seen.
-const VISITS: u32 = 256;
-
-/// What the reference shows of a leaf at a line.
-#[derive(Clone, Debug, PartialEq)]
-enum Shown {
-    /// The same at every visit so far.
-    One(Value),
-    /// Different values, or none that can be compared.
-    Several,
-}
-
-/// A line of the user's source.
-type At = (Line, String);
-
-#[derive(Default)]
-struct Watch {
-    shown: HashMap<(At, LeafKey), Shown>,
-    visits: HashMap<At, u32>,
-    frames: HashMap<String, Frame>,
-}
-
-/// A function as the reference run last saw it.
-struct Frame {
-    /// The lowest address met: where it begins.
-    entry: Svma,
-    /// Locals as last seen.
-    last: HashMap<LeafKey, Observation>,
-    /// Locals that changed since it was entered.
-    changed: BTreeSet<LeafKey>,
-}
-
-impl Observer for Watch {
-    fn stop(&mut self, stop: &Stop<'_>) -> Continue {
-        let Some(site) = stop.site else {
-            return Continue::Yes;
-        };
-        let Some(line) = site.line else {
-            return Continue::Yes;
-        };
-        let at: At = (line, site.function.clone());
-        *self.visits.entry(at.clone()).or_default() += 1;
-        let Frame {
-            entry,
-            last,
-            changed,
-        } = self
-            .frames
-            .entry(site.function.clone())
-            .or_insert_with(|| Frame {
-                entry: stop.pc,
-                last: HashMap::new(),
-                changed: BTreeSet::new(),
-            });
-        if stop.pc <= *entry {
-            *entry = stop.pc;
-            last.clear();
-            changed.clear();
-        }
-        // before an unoptimised function's first instructions have run, parameters are not where they are said to be
-        let entering = stop.pc == *entry;
-        for (leaf, seen) in site.leaves().iter().zip(stop.observations) {
-            if leaf.shadowed || leaf.key.depth != 0 {
-                continue;
-            }
-            let local = leaf.key.function.is_some() && !leaf.parameter;
-            if local {
-                match last.get(&leaf.key) {
-                    Some(before) if before == seen => {}
-                    before => {
-                        if before.is_some() {
-                            changed.insert(leaf.key.clone());
-                        }
-                        last.insert(leaf.key.clone(), seen.clone());
-                    }
-                }
-            }
-            // in Rust, what may have been moved away proves nothing
-            let initialised = !local || (changed.contains(&leaf.key) && leaf.owning.is_empty());
-            let declared = !local || leaf.key.decl_line < line;
-            let early = entering && leaf.key.function.is_some();
-            let now = match seen {
-                Observation::Value(value) if initialised && declared && !early => {
-                    Shown::One(value.clone())
-                }
-                _ => Shown::Several,
-            };
-            self.shown
-                .entry((at.clone(), leaf.key.clone()))
-                .and_modify(|before| {
-                    let same = matches!((&*before, &now), (Shown::One(a), Shown::One(b))
-                        if same_value(a, b) == Some(true));
-                    if !same {
-                        *before = Shown::Several;
-                    }
-                })
-                .or_insert(now);
-        }
-        Continue::Yes
-    }
-}
-
-struct Suspect {
-    at: At,
-    key: LeafKey,
-    pc: Svma,
-    visit: u32,
-    expected: Value,
-    shown: Observation,
-    location: String,
-    lines: BTreeMap<u32, u64>,
-}
-
-struct Judge<'a> {
-    reference: &'a Watch,
-    image: &'a Image,
-    counts: Counts,
-    suspects: BTreeMap<LeafKey, Suspect>,
-    sequence: u64,
-}
-
-impl Observer for Judge<'_> {
-    fn stop(&mut self, stop: &Stop<'_>) -> Continue {
-        self.sequence = stop.sequence;
-        let Some(site) = stop.site else {
-            return Continue::Yes;
-        };
-        let Some(line) = site.line else {
-            return Continue::Yes;
-        };
-        let at: At = (line, site.function.clone());
-        let complete = self
-            .reference
-            .visits
-            .get(&at)
-            .is_some_and(|visits| *visits < VISITS);
-        for (index, (leaf, seen)) in site.leaves().iter().zip(stop.observations).enumerate() {
-            if leaf.shadowed || leaf.key.depth != 0 {
-                continue;
-            }
-            let known = self.reference.shown.get(&(at.clone(), leaf.key.clone()));
-            let Some(Shown::One(truth)) = known.filter(|_| complete) else {
-                self.counts.unaligned += 1;
-                continue;
-            };
-            match seen {
-                Observation::OptimisedOut => self.counts.optimised_out += 1,
-                Observation::Unreadable(_) => self.counts.unreadable += 1,
-                Observation::IllFormed(_) => self.counts.ill_formed += 1,
-                Observation::Value(value) => match same_value(value, truth) {
-                    Some(true) => self.counts.equal += 1,
-                    None => {}
-                    Some(false) => {
-                        self.counts.wrong += 1;
-                        let variable = LeafKey {
-                            path: "".into(),
-                            ..leaf.key.clone()
-                        };
-                        let suspect = self.suspects.entry(variable).or_insert_with(|| Suspect {
-                            at: at.clone(),
-                            key: leaf.key.clone(),
-                            pc: stop.pc,
-                            visit: stop.visit,
-                            expected: truth.clone(),
-                            shown: seen.clone(),
-                            location: self.image.describe_location(site, index),
-                            lines: BTreeMap::new(),
-                        });
-                        *suspect.lines.entry(line.0).or_default() += 1;
-                    }
-                },
-            }
-        }
-        Continue::Yes
-    }
-}
-
 /// Compares the two builds.
 pub fn check(sandbox: &Sandbox, scratch: &Scratch, request: &Request<'_>) -> Result<Report, Error> {
     let directory = scratch.job()?;
@@ -250,75 +66,77 @@ pub fn check(sandbox: &Sandbox, scratch: &Scratch, request: &Request<'_>) -> Res
         }
         launch.stdout = Sink::Capture;
         launch.limits = Limits::program().with_time(request.settings.time);
+        launch.limits.wall = request.settings.time * 8;
         launch
     };
-    let options = TraceOptions {
+    let options = |stops: u64| TraceOptions {
         site: candor_dwarf::SiteOptions {
             globals: request.settings.globals,
             leaf_cap: request.settings.leaf_cap,
             all_frames: false,
         },
-        max_stops: request.settings.max_stops,
+        max_stops: request.settings.max_stops.saturating_mul(stops),
         ..TraceOptions::default()
     };
-    let mode = Mode::Lines {
-        visits_per_line: VISITS,
-    };
-
     let reference = Image::open(request.reference)?;
-    let mut watch = Watch::default();
-    let before = trace(
-        sandbox,
-        &reference,
-        &launch(request.reference),
-        &mode,
-        &options,
-        &mut watch,
-    )?;
     let image = Image::open(request.binary)?;
-    let optimised = launch(request.binary);
-    let mut judge = Judge {
-        reference: &watch,
-        image: &image,
-        counts: Counts::default(),
-        suspects: BTreeMap::new(),
-        sequence: 0,
-    };
-    let after = trace(sandbox, &image, &optimised, &mode, &options, &mut judge)?;
-
+    let (before, after) = (launch(request.reference), launch(request.binary));
+    // an unoptimised build has many more statements to stop at
+    let (many, some) = (options(50), options(10));
+    let held = Held::of_binary(&mut |observer, quiet| {
+        let mode = Mode::Quiet(quiet);
+        Ok(trace(sandbox, &reference, &before, &mode, &many, observer)?)
+    })?
+    .map_err(|reason| Error::unfit(format!("the reference: {reason}")))?;
     let name = request.name();
     let mut report = Report {
         program: name.clone(),
-        stops: usize::try_from(after.stops).unwrap_or(usize::MAX),
         ..Report::default()
     };
-    report.notes.push(
-        "line mode: only lines where the reference shows one value at every visit count".into(),
-    );
-    let complete = |outcome| matches!(outcome, Outcome::Exited(_) | Outcome::Signalled(_));
-    for (what, outcome) in [("reference", before.outcome), ("binary", after.outcome)] {
-        if !complete(outcome) {
-            return Err(Error::unfit(format!("the {what}: {outcome}")));
-        }
-    }
     let mut row = Row {
-        compiler: name.clone(),
+        compiler: name,
         level: String::new(),
-        counts: judge.counts,
+        counts: crate::Counts::default(),
         note: None,
     };
-    if before.outcome != after.outcome || before.stdout != after.stdout {
-        row.note = Some(format!(
-            "the two builds behave differently ({} and {}): not the same program, or wrong code; \
-             nothing is blamed on its debug information",
-            before.outcome, after.outcome
-        ));
-        report.summary.push(row);
-        return Ok(report);
-    }
+    let seen = held.judge(&image, None, &mut |observer, quiet| {
+        let mode = Mode::Quiet(quiet);
+        Ok(trace(sandbox, &image, &after, &mode, &some, observer)?)
+    })?;
+    let quiet = match seen {
+        Ok(quiet) => quiet,
+        Err(reason) => {
+            row.note = Some(format!(
+                "{reason}; nothing is blamed on its debug information"
+            ));
+            report.summary.push(row);
+            return Ok(report);
+        }
+    };
+    report.stops = usize::try_from(quiet.stops).unwrap_or(usize::MAX);
+    row.counts = quiet.counts;
+    report.variables = quiet.variables.len();
+    report.lines = (quiet.lines.len().min(held.lines()), held.lines());
+    report.not_compared = quiet.not_compared;
     report.summary.push(row);
-    let suspects: Vec<Suspect> = judge.suspects.into_values().collect();
-    confirm(sandbox, request, &image, &optimised, suspects, &mut report)?;
+    confirm(
+        sandbox,
+        request,
+        &image,
+        &after,
+        quiet.suspects,
+        &mut report,
+    )?;
+    report.rounds.push(RoundRow {
+        round: Round::Quiet,
+        builds: 1,
+        points: 0,
+        counts: quiet.counts,
+        findings: report.findings.len(),
+        alone: report.findings.len(),
+        left_out: 0,
+        note: None,
+    });
     Ok(report)
 }
 
@@ -333,13 +151,13 @@ fn confirm(
     if suspects.is_empty() {
         return Ok(());
     }
+    let suspects: Vec<(&Suspect, &Candidate)> = suspects
+        .iter()
+        .filter_map(|suspect| Some((suspect, suspect.candidates.first()?)))
+        .collect();
     let queries: Vec<Query> = suspects
         .iter()
-        .map(|suspect| Query {
-            pc: suspect.pc,
-            visit: suspect.visit,
-            leaves: Arc::from([suspect.key.clone()]),
-        })
+        .map(|(_, candidate)| query(candidate))
         .collect();
     let mut said: Vec<BTreeMap<String, Answer>> = vec![BTreeMap::new(); suspects.len()];
     for debugger in request.debuggers {
@@ -350,36 +168,37 @@ fn confirm(
             map.insert(debugger_name(debugger), answer);
         }
     }
-    for (suspect, said) in suspects.into_iter().zip(said) {
+    for ((suspect, candidate), said) in suspects.into_iter().zip(said) {
         let confirmed: Vec<String> = said
             .iter()
-            .filter(|(_, answer)| answer.agrees(&suspect.shown) == Some(true))
+            .filter(|(_, answer)| answer.agrees(&candidate.shown) == Some(true))
             .map(|(name, _)| name.clone())
             .collect();
         let name = request.name();
+        let line = candidate.spot.line;
         if confirmed.is_empty() {
             report.undecided.push(Undecided {
-                variable: suspect.key.to_string(),
-                line: suspect.at.0.0,
+                variable: candidate.key.to_string(),
+                line,
                 compiler: name,
                 level: String::new(),
                 reason: "no debugger shows the same".into(),
             });
             continue;
         }
-        let (expected, shown) = (suspect.expected.to_string(), suspect.shown.to_string());
+        let (expected, shown) = (candidate.truth_in_words(), candidate.shown.to_string());
         let mut confirmed_by = vec!["native".to_owned()];
         confirmed_by.extend(confirmed);
         report.findings.push(Finding {
-            kind: Kind::WrongValue,
+            kind: candidate.kind,
             blame: name.clone(),
-            function: suspect.key.function.as_deref().map(str::to_owned),
-            variable: suspect.key.to_string(),
-            declared: suspect.key.decl_line.0,
-            line: suspect.at.0.0,
+            function: candidate.key.function.as_deref().map(str::to_owned),
+            variable: candidate.key.to_string(),
+            declared: candidate.key.decl_line.0,
+            line,
             source_line: String::new(),
             stop: 0,
-            visit: suspect.visit,
+            visit: candidate.spot.visit,
             visits: 0,
             compiler: name,
             version: String::new(),
@@ -389,10 +208,10 @@ fn confirm(
                 .iter()
                 .map(|(name, answer)| (name.clone(), answer.to_string()))
                 .collect(),
-            location: suspect.location,
+            location: candidate.location.clone(),
             places: Place::all(&suspect.lines),
             signature: Signature {
-                kind: Kind::WrongValue,
+                kind: candidate.kind,
                 family: "unknown".into(),
                 variable: "unknown".into(),
                 statement: "unknown".into(),
@@ -404,7 +223,7 @@ fn confirm(
             shown,
             notes: Vec::new(),
             round: Round::Quiet,
-            rounds: Vec::new(),
+            rounds: vec![Round::Quiet],
             barriers: Vec::new(),
             replay: request.replay(),
         });

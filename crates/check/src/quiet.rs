@@ -23,8 +23,9 @@
 //! After paper 000; the sets are ours.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
-use candor_dwarf::{Image, Leaf, LeafKey, Observation, PointerValue, Storage, Value};
+use candor_dwarf::{Image, Leaf, LeafKey, Observation, PointerValue, Site, Storage, Value};
 use candor_toolchain::Program;
 use candor_tracer::{
     Around, Continue, FOLLOWED, Mode, Observer, Outcome, Quiet, RunSummary, Stop, StopKind, trace,
@@ -33,7 +34,7 @@ use candor_tracer::{
 use crate::compare::{Candidate, Spot, Suspect, VariableName, variable_name};
 use crate::finding::{Class, Counts, Kind};
 use crate::plan::Plan;
-use crate::truth::{Reference, launch, options, references, same_value};
+use crate::truth::{launch, options, references, same_value};
 use crate::workshop::{Executable, Workshop};
 use crate::{Error, Settings, Toolset};
 
@@ -45,6 +46,8 @@ const REFERENCE_VISITS: u32 = 4096;
 const NAMED: usize = 6;
 /// Places of one variable that are kept for confirmation, and lines.
 const CANDIDATES: usize = 4;
+/// Places of one variable that are looked into.
+const MOST_DOUBTS: usize = 64;
 
 /// A moment of a reference run: how many statements came before it.
 type Time = u32;
@@ -155,10 +158,19 @@ impl History {
     }
 }
 
+/// A call of another file's function.
+#[derive(Debug)]
+struct Call {
+    name: String,
+    /// The moment of the call itself.
+    time: Time,
+    /// Who calls, and on which line.
+    caller: Option<(String, u32)>,
+}
+
 /// One unoptimised run.
 #[derive(Debug, Default)]
 struct Timeline {
-    who: String,
     index: HashMap<LeafKey, usize>,
     leaves: Vec<Leaf>,
     histories: Vec<History>,
@@ -166,8 +178,8 @@ struct Timeline {
     lines: HashMap<(String, u32), Vec<Time>>,
     /// From when to when each call of a function lasted.
     activations: HashMap<String, Vec<Window>>,
-    /// The calls of other files' functions that compilers leave alone, and when.
-    calls: Vec<(String, Time)>,
+    /// The calls of other files' functions that compilers leave alone.
+    calls: Vec<Call>,
     /// Functions that were given up because they run too long.
     given_up: HashSet<String>,
     end: Time,
@@ -208,7 +220,7 @@ impl Timeline {
 
     /// The window after the call `number` of another file's function and before the next; 0: before the first.
     fn between_calls(&self, number: usize) -> Window {
-        let time = |index: usize| self.calls.get(index).map(|(_, time)| *time);
+        let time = |index: usize| self.calls.get(index).map(|call| call.time);
         Window {
             // the statement that calls may assign before or behind the call
             from: number
@@ -307,14 +319,20 @@ impl Observer for Timeline {
             }
             StopKind::External => {
                 if let Some(name) = stop.name.and_then(lasting) {
-                    self.calls.push((name.to_owned(), self.end));
+                    let caller = stop.site.and_then(caller);
+                    self.calls.push(Call {
+                        name: name.to_owned(),
+                        time: self.end,
+                        caller,
+                    });
+                    self.see(stop);
+                    self.end += 1;
                 }
                 return Continue::Yes;
             }
             _ => {}
         }
         let time = self.end;
-        self.end += 1;
         let Some(site) = stop.site else {
             return Continue::Yes;
         };
@@ -328,6 +346,7 @@ impl Observer for Timeline {
             .and_then(|(_, name, number)| self.call(name, *number as u32))
             .is_some_and(|window| window.from == time);
         if entering {
+            self.end += 1;
             return Continue::Yes;
         }
         if let Some(line) = site.line {
@@ -336,13 +355,29 @@ impl Observer for Timeline {
                 .or_default()
                 .push(time);
         }
+        self.see(stop);
+        self.end += 1;
+        Continue::Yes
+    }
+}
+
+/// Who calls a function of another file, and on which line.
+fn caller(site: &Site) -> Option<(String, u32)> {
+    Some((site.function.clone(), site.line?.0))
+}
+
+impl Timeline {
+    /// Notes what is seen now.
+    fn see(&mut self, stop: &Stop<'_>) {
+        let Some(site) = stop.site else { return };
+        let time = self.end;
         let own = site.leaves().own.len();
         let mut see = |index: usize| {
             let (Some(leaf), Some(seen)) = (site.leaves().get(index), stop.observations.get(index))
             else {
                 return;
             };
-            if leaf.shadowed || leaf.key.depth != 0 {
+            if !is_told(leaf) {
                 return;
             }
             let number = match self.index.get(&leaf.key) {
@@ -363,7 +398,13 @@ impl Observer for Timeline {
             Some(changed) => changed.iter().for_each(|place| see(own + *place as usize)),
             None => (own..site.leaves().len()).for_each(&mut see),
         }
-        Continue::Yes
+    }
+
+    /// What a leaf holds at a call, for certain: the call of that number, made by that function on that line.
+    fn at_call(&self, number: usize, name: &str, site: &Site, key: &LeafKey) -> Option<&Value> {
+        let call = self.calls.get(number)?;
+        let is_it = call.name == name && call.caller == caller(site);
+        self.history(key)?.at(call.time).filter(|_| is_it)
     }
 }
 
@@ -411,6 +452,9 @@ pub(crate) struct QuietSeen {
     pub suspects: Vec<Suspect>,
     pub variables: BTreeSet<VariableName>,
     pub lines: BTreeSet<u32>,
+    pub stops: u64,
+    /// Values that are shown and not compared, by reason.
+    pub not_compared: BTreeMap<String, usize>,
 }
 
 impl Held {
@@ -433,17 +477,7 @@ impl Held {
                 Ok(executable) => executable,
                 Err(reason) => return Ok(Err(format!("{}: {reason}", reference.compiler))),
             };
-            let timeline = match record(
-                tools.workshop,
-                program,
-                &executable,
-                settings,
-                reference,
-                None,
-            )? {
-                Ok(timeline) => timeline,
-                Err(reason) => return Ok(Err(reason)),
-            };
+            let timeline = record(tools.workshop, program, &executable, settings)?;
             let name = reference.compiler.name.clone();
             match timelines.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, first)) => {
@@ -557,6 +591,9 @@ impl Held {
             doubts: BTreeMap::new(),
             calls: Vec::new(),
             activations: HashMap::new(),
+            around: Windows::default(),
+            aside: [0; 3],
+            known: HashMap::new(),
             last: HashMap::new(),
         };
         let quiet = Quiet {
@@ -586,7 +623,15 @@ impl Held {
             )));
         }
         watcher.conclude(plan, whole);
-        Ok(Ok(watcher.seen))
+        let mut seen = watcher.seen;
+        seen.stops = summary.stops;
+        let reasons = [IN_MEMORY, WITHOUT_NAME, NOT_IN_REFERENCE];
+        for (reason, count) in reasons.iter().zip(watcher.aside) {
+            if count > 0 {
+                seen.not_compared.insert((*reason).to_owned(), count);
+            }
+        }
+        Ok(Ok(seen))
     }
 }
 
@@ -604,34 +649,28 @@ fn record(
     program: &Program,
     executable: &Executable,
     settings: &Settings,
-    reference: &Reference<'_>,
-    fill: Option<u8>,
-) -> Result<Result<Timeline, String>, Error> {
+) -> Result<Timeline, Error> {
     let image = Image::open(&executable.path)?;
-    let mut timeline = Timeline {
-        who: reference.compiler.name.clone(),
-        ..Timeline::default()
-    };
+    let mut timeline = Timeline::default();
     let mut options = options(settings);
     options.max_stops = settings.max_stops.saturating_mul(10);
     let summary = trace(
         workshop.sandbox,
         &image,
         &launch(executable, program, settings),
-        &Mode::Quiet(Quiet {
-            fill,
-            ..reference_mode()
-        }),
+        &Mode::Quiet(reference_mode()),
         &options,
         &mut timeline,
     )?;
     timeline.summary = Some(summary);
-    Ok(Ok(timeline))
+    Ok(timeline)
 }
 
 /// How narrow a window is in which a value was never held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Tier {
+    /// At a call of another file's function, which is the same moment in all builds.
+    Moment,
     Whole,
     Activation,
     Calls,
@@ -640,6 +679,7 @@ enum Tier {
 impl Tier {
     fn words(self) -> &'static str {
         match self {
+            Tier::Moment => "at this call",
             Tier::Whole => "in this run",
             Tier::Activation => "in this call of the function",
             Tier::Calls => "between these two calls of library functions",
@@ -651,10 +691,20 @@ impl Tier {
 #[derive(Debug)]
 struct Doubt {
     tier: Tier,
+    /// How often.
+    count: u64,
     /// Whose call the window is, and which.
     activation: Option<(String, u32)>,
     calls: usize,
     candidate: Candidate,
+}
+
+/// The windows that a stop is in, per reference.
+#[derive(Debug, Default)]
+struct Windows {
+    of: Option<(Option<u32>, usize)>,
+    activation: Vec<Option<Window>>,
+    between: Vec<Option<Window>>,
 }
 
 /// What makes one suspect.
@@ -667,8 +717,14 @@ struct Watcher<'a> {
     seen: QuietSeen,
     doubts: BTreeMap<DoubtKey, Vec<Doubt>>,
     calls: Vec<String>,
-    /// How often each function was called.
-    activations: HashMap<String, (u32, u32)>,
+    /// By number of the run: a function's name, and how often it was called.
+    activations: HashMap<u32, (String, u32)>,
+    /// The windows of the last stop, and of which call of which function, behind how many calls, they are.
+    around: Windows,
+    /// How many values were shown and not compared: those in memory, pointers without a name, what no reference knows.
+    aside: [usize; 3],
+    /// By address: which histories the leaves are, per reference.
+    known: HashMap<u64, Arc<[Option<Box<[usize]>>]>>,
     /// By address and leaf: what was seen there, in which window, and what came of it.
     last: HashMap<(u64, usize), (Observation, usize, Option<u32>, Class)>,
 }
@@ -677,21 +733,53 @@ impl Watcher<'_> {
     /// The function that is running, and which of its calls it is.
     fn activation(&self, stop: &Stop<'_>) -> Option<(String, u32)> {
         let top = stop.stack.last()?;
-        let name = self
-            .activations
-            .iter()
-            .find(|(_, (number, _))| *number == top.function)?
-            .0;
+        let (name, _) = self.activations.get(&top.function)?;
         Some((name.clone(), top.number))
+    }
+
+    /// Looks up the windows that a stop is in.
+    fn place(&mut self, stop: &Stop<'_>) {
+        let now = (stop.stack.last().map(|top| top.serial), self.calls.len());
+        if self.around.of == Some(now) {
+            return;
+        }
+        let activation = self.activation(stop);
+        let of_call = |timeline: &Timeline| {
+            let (name, number) = activation.as_ref()?;
+            timeline.call(name, *number)
+        };
+        let timelines = self.held.timelines.iter();
+        self.around = Windows {
+            of: Some(now),
+            activation: timelines.clone().map(of_call).collect(),
+            between: timelines
+                .map(|timeline| {
+                    let calls = timeline.between_calls(self.calls.len());
+                    of_call(timeline).map(|call| call.intersect(calls))
+                })
+                .collect(),
+        };
+    }
+
+    /// Which histories the leaves of a site are; `None` for a leaf that some reference does not know.
+    fn histories(&mut self, site: &Site) -> Arc<[Option<Box<[usize]>>]> {
+        let held = self.held;
+        let number = |leaf: &Leaf| -> Option<Box<[usize]>> {
+            let timelines = held.timelines.iter();
+            timelines
+                .map(|timeline| timeline.index.get(&leaf.key).copied())
+                .collect()
+        };
+        let new = || site.leaves().iter().map(number).collect();
+        self.known.entry(site.pc.0).or_insert_with(new).clone()
     }
 
     /// What became of one value, and, where it is wrong, how sure that is.
     fn weigh(
         &self,
-        leaf: &Leaf,
+        numbers: Option<&[usize]>,
         storage: Storage,
         seen: &Observation,
-        activation: Option<&(String, u32)>,
     ) -> Option<(Class, Option<Tier>)> {
         let value = match seen {
             Observation::OptimisedOut => return Some((Class::OptimisedOut, None)),
@@ -702,40 +790,124 @@ impl Watcher<'_> {
         if storage == Storage::Home || !is_comparable(value) {
             return None;
         }
-        let histories: Vec<(&Timeline, &History)> = self
-            .held
-            .timelines
-            .iter()
-            .filter_map(|timeline| Some((timeline, timeline.history(&leaf.key)?)))
-            .collect();
-        if histories.len() < self.held.timelines.len() {
-            return None;
-        }
-        let holds = |window: &dyn Fn(&Timeline) -> Option<Window>| -> Option<bool> {
+        let numbers = numbers?;
+        let timelines = &self.held.timelines;
+        let holds = |windows: &dyn Fn(usize, &Timeline) -> Option<Window>| -> Option<bool> {
             let mut held = false;
-            for (timeline, history) in &histories {
-                held |= history.holds(value, window(timeline)?)?;
+            for (place, (timeline, number)) in timelines.iter().zip(numbers).enumerate() {
+                let history = timeline.histories.get(*number)?;
+                held |= history.holds(value, windows(place, timeline)?)?;
             }
             Some(held)
         };
-        if !holds(&|timeline| Some(timeline.whole()))? {
+        if !holds(&|_, timeline| Some(timeline.whole()))? {
             return Some((Class::Wrong, Some(Tier::Whole)));
         }
-        if let Some((function, number)) = activation {
-            if holds(&|timeline| timeline.call(function, *number)) == Some(false) {
-                return Some((Class::Wrong, Some(Tier::Activation)));
-            }
-            let calls = self.calls.len();
-            let window = |timeline: &Timeline| {
-                let around = timeline.call(function, *number)?;
-                Some(around.intersect(timeline.between_calls(calls)))
-            };
-            // a variable that has memory of its own at times is stored when it suits the optimiser
-            if storage == Storage::Elsewhere && holds(&window) == Some(false) {
-                return Some((Class::Wrong, Some(Tier::Calls)));
-            }
+        let of = |windows: &[Option<Window>], place: usize| windows.get(place).copied().flatten();
+        if holds(&|place, _| of(&self.around.activation, place)) == Some(false) {
+            return Some((Class::Wrong, Some(Tier::Activation)));
+        }
+        // a variable that has memory of its own at times is stored when it suits the optimiser
+        if storage == Storage::Elsewhere
+            && holds(&|place, _| of(&self.around.between, place)) == Some(false)
+        {
+            return Some((Class::Wrong, Some(Tier::Calls)));
         }
         Some((Class::Equal, None))
+    }
+
+    /// Compares all that the caller shows at a call of another file's function: the moment is known exactly.
+    fn at_call(&mut self, stop: &Stop<'_>, name: &str) {
+        let Some(site) = stop.site else { return };
+        let Some(line) = site.line else { return };
+        let number = self.calls.len();
+        for (index, (leaf, seen)) in site.leaves().iter().zip(stop.observations).enumerate() {
+            if !is_told(leaf) {
+                continue;
+            }
+            let mut truths = self
+                .held
+                .timelines
+                .iter()
+                .map(|timeline| timeline.at_call(number, name, site, &leaf.key));
+            let Some(Some(truth)) = truths.next() else {
+                continue;
+            };
+            let agreed = truths
+                .all(|other| other.is_some_and(|other| same_value(other, truth) == Some(true)));
+            if !agreed || !is_comparable(truth) {
+                continue;
+            }
+            let Some(class) = Class::of(Some(seen), Some(truth)) else {
+                continue;
+            };
+            self.seen.counts.add(class);
+            if matches!(class, Class::Equal | Class::Wrong | Class::IllFormed) {
+                self.seen.lines.insert(line.0);
+                self.seen.variables.insert(variable_name(&leaf.key));
+            }
+            if let Some(kind) = kind_of(class) {
+                self.doubt(stop, index, kind, Tier::Moment, Some(truth));
+            }
+        }
+    }
+
+    /// Keeps a place where something seems wrong: of each line one is enough, the surest.
+    fn doubt(
+        &mut self,
+        stop: &Stop<'_>,
+        index: usize,
+        kind: Kind,
+        tier: Tier,
+        truth: Option<&Value>,
+    ) {
+        let Some(site) = stop.site else { return };
+        let (Some(leaf), Some(seen), Some(line)) = (
+            site.leaves().get(index),
+            stop.observations.get(index),
+            site.line,
+        ) else {
+            return;
+        };
+        let activation = self.activation(stop);
+        let doubts = self
+            .doubts
+            .entry((kind, variable_name(&leaf.key)))
+            .or_default();
+        let known = |doubt: &&mut Doubt| doubt.candidate.spot.line == line.0 && doubt.tier <= tier;
+        if let Some(doubt) = doubts.iter_mut().find(known) {
+            doubt.count += 1;
+            return;
+        }
+        if doubts.len() >= MOST_DOUBTS {
+            self.seen.counts.take(kind);
+            return;
+        }
+        doubts.push(Doubt {
+            tier,
+            count: 1,
+            activation,
+            calls: self.calls.len(),
+            candidate: Candidate {
+                kind,
+                leaf: leaf.clone(),
+                key: leaf.key.clone(),
+                spot: Spot {
+                    line: line.0,
+                    point: None,
+                    visit: stop.visit,
+                    visits: 0,
+                },
+                call: 0,
+                pc: stop.pc,
+                hit: stop.visit,
+                expected: truth.cloned(),
+                held: None,
+                shown: seen.clone(),
+                location: self.image.describe_location(site, index),
+            },
+        });
+        doubts.sort_by_key(|doubt| doubt.tier);
     }
 
     /// Decides which doubts rest on windows that both builds share, and on values that all references agree on.
@@ -747,15 +919,19 @@ impl Watcher<'_> {
                 let line = doubt.candidate.spot.line;
                 if doubt.candidate.kind == Kind::WrongValue {
                     let Some(held) = self.stands(&doubt, whole) else {
-                        self.seen.counts.wrong = self.seen.counts.wrong.saturating_sub(1);
-                        self.seen.counts.unaligned += 1;
+                        for _ in 0..doubt.count {
+                            self.seen.counts.take(doubt.candidate.kind);
+                        }
                         continue;
                     };
-                    doubt.candidate.held = Some(held);
+                    if doubt.tier != Tier::Moment {
+                        doubt.candidate.held = Some(held);
+                    }
                 }
                 let on_line = suspect.lines.entry(line).or_default();
-                *on_line += 1;
-                if *on_line == 1 && suspect.candidates.len() < CANDIDATES {
+                let is_first = *on_line == 0;
+                *on_line += doubt.count;
+                if is_first && suspect.candidates.len() < CANDIDATES {
                     if let Some(plan) = plan {
                         let function = doubt.candidate.key.function.as_deref();
                         let point = plan.points().iter().find(|point| {
@@ -780,6 +956,19 @@ impl Watcher<'_> {
     /// Which values the variable has in the window of a doubt, in words; `None` where nothing can be said.
     fn stands(&self, doubt: &Doubt, whole: bool) -> Option<String> {
         let candidate = &doubt.candidate;
+        let same_calls = |timeline: &Timeline| {
+            let same = timeline.calls.iter().map(|call| &call.name).eq(&self.calls);
+            whole && same && self.calls.len() < FOLLOWED as usize
+        };
+        if doubt.tier == Tier::Moment {
+            let truth = candidate.expected.as_ref()?;
+            return self
+                .held
+                .timelines
+                .iter()
+                .all(same_calls)
+                .then(|| format!("{truth} {}", doubt.tier.words()));
+        }
         let function = candidate.key.function.as_deref()?;
         let mut sets: Vec<Vec<Value>> = Vec::new();
         for timeline in &self.held.timelines {
@@ -790,7 +979,8 @@ impl Watcher<'_> {
             let mut window = timeline.whole();
             if doubt.tier >= Tier::Activation {
                 let (name, number) = doubt.activation.as_ref()?;
-                let ours = self.activations.get(name).map(|(_, count)| *count as usize);
+                let counted = self.activations.values().find(|(other, _)| other == name);
+                let ours = counted.map(|(_, count)| *count as usize);
                 let theirs = timeline.activations.get(name).map(Vec::len);
                 let all_followed = ours.is_some_and(|count| count < FOLLOWED as usize);
                 if !whole || ours != theirs || !all_followed {
@@ -799,9 +989,7 @@ impl Watcher<'_> {
                 window = window.intersect(timeline.call(name, *number)?);
             }
             if doubt.tier == Tier::Calls {
-                let same = timeline.calls.iter().map(|(name, _)| name).eq(&self.calls);
-                let all_followed = self.calls.len() < FOLLOWED as usize;
-                if !whole || !same || !all_followed {
+                if !same_calls(timeline) {
                     return None;
                 }
                 window = window.intersect(timeline.between_calls(doubt.calls));
@@ -822,6 +1010,15 @@ impl Watcher<'_> {
         sets.iter()
             .all(|set| agree(first, set))
             .then(|| format!("{} {}", words(first), doubt.tier.words()))
+    }
+}
+
+/// What sort of violation a class is.
+fn kind_of(class: Class) -> Option<Kind> {
+    match class {
+        Class::IllFormed => Some(Kind::IllFormedLocation),
+        Class::Wrong => Some(Kind::WrongValue),
+        _ => None,
     }
 }
 
@@ -879,6 +1076,24 @@ fn words(values: &[Value]) -> String {
     format!("one of {}", text.join(", "))
 }
 
+/// Shown at statements, in the variable's own memory, where stores may be on their way.
+const IN_MEMORY: &str = "InMemoryBetweenBarriers";
+/// A pointer to the stack, the heap or a literal.
+const WITHOUT_NAME: &str = "PointerWithoutName";
+/// Not every reference shows it, or none shows it where that line is.
+const NOT_IN_REFERENCE: &str = "NotInReference";
+
+/// Whether what a leaf shows means anything in another build: its name is not hidden, it is no part of the system's own,
+/// it cannot have been moved away (Rust), and it is part of the variable itself.
+fn is_told(leaf: &Leaf) -> bool {
+    let leaves = leaf
+        .route
+        .as_ref()
+        .is_some_and(|route| route.leaves_variable());
+    let moves = leaf.key.function.is_some() && !leaf.parameter && !leaf.owning.is_empty();
+    !leaf.shadowed && leaf.key.depth == 0 && !leaf.is_reserved() && !leaves && !moves
+}
+
 /// What has a meaning in another build.
 fn is_comparable(value: &Value) -> bool {
     !matches!(
@@ -892,13 +1107,14 @@ impl Observer for Watcher<'_> {
         match stop.kind {
             StopKind::Entry => {
                 if let (Some(name), Some(top)) = (stop.name, stop.stack.last()) {
-                    let known = self.activations.entry(name.to_owned()).or_default();
-                    *known = (top.function, known.1 + 1);
+                    let new = || (name.to_owned(), 0);
+                    self.activations.entry(top.function).or_insert_with(new).1 += 1;
                 }
                 return Continue::Yes;
             }
             StopKind::External => {
                 if let Some(name) = stop.name.and_then(lasting) {
+                    self.at_call(stop, name);
                     self.calls.push(name.to_owned());
                 }
                 return Continue::Yes;
@@ -911,12 +1127,13 @@ impl Observer for Watcher<'_> {
         let Some(line) = site.line else {
             return Continue::Yes;
         };
-        let activation = self.activation(stop);
+        self.place(stop);
+        let histories = self.histories(site);
         let serial = stop.stack.last().map(|top| top.serial);
         for (index, (leaf, seen)) in site.leaves().iter().zip(stop.observations).enumerate() {
             // what globals hold in memory is not compared; those that have no memory have no line to be known at
             let declared = leaf.parameter || leaf.key.decl_line < line;
-            if leaf.shadowed || leaf.key.depth != 0 || leaf.key.function.is_none() || !declared {
+            if !is_told(leaf) || leaf.key.function.is_none() || !declared {
                 continue;
             }
             let place = (stop.pc.0, index);
@@ -925,12 +1142,21 @@ impl Observer for Watcher<'_> {
                 && *before == *seen
                 && *calls == self.calls.len()
                 && *when == serial
+                && kind_of(*class).is_none()
             {
                 self.seen.counts.add(*class);
                 continue;
             }
             let storage = site.storage(index);
-            let Some((class, tier)) = self.weigh(leaf, storage, seen, activation.as_ref()) else {
+            let numbers = histories.get(index).and_then(Option::as_deref);
+            let Some((class, tier)) = self.weigh(numbers, storage, seen) else {
+                let comparable = seen.value().is_some_and(is_comparable);
+                let reason = match (storage, comparable) {
+                    (Storage::Home, _) => 0,
+                    (_, false) => 1,
+                    (_, true) => 2,
+                };
+                self.aside[reason] += 1;
                 continue;
             };
             self.seen.counts.add(class);
@@ -940,48 +1166,10 @@ impl Observer for Watcher<'_> {
                 self.seen.lines.insert(line.0);
                 self.seen.variables.insert(variable_name(&leaf.key));
             }
-            let kind = match class {
-                Class::IllFormed => Kind::IllFormedLocation,
-                Class::Wrong => Kind::WrongValue,
-                _ => continue,
-            };
-            let doubts = self
-                .doubts
-                .entry((kind, variable_name(&leaf.key)))
-                .or_default();
-            // the widest window convinces most; of each line one place is enough
-            let tier = tier.unwrap_or(Tier::Whole);
-            if doubts.len() >= 32
-                || doubts
-                    .iter()
-                    .any(|doubt| doubt.candidate.spot.line == line.0 && doubt.tier <= tier)
-            {
-                continue;
+            if let Some(kind) = kind_of(class) {
+                // the widest window convinces most
+                self.doubt(stop, index, kind, tier.unwrap_or(Tier::Whole), None);
             }
-            doubts.push(Doubt {
-                tier,
-                activation: activation.clone(),
-                calls: self.calls.len(),
-                candidate: Candidate {
-                    kind,
-                    leaf: leaf.clone(),
-                    key: leaf.key.clone(),
-                    spot: Spot {
-                        line: line.0,
-                        point: None,
-                        visit: stop.visit,
-                        visits: 0,
-                    },
-                    call: 0,
-                    pc: stop.pc,
-                    hit: stop.visit,
-                    expected: None,
-                    held: None,
-                    shown: seen.clone(),
-                    location: self.image.describe_location(site, index),
-                },
-            });
-            doubts.sort_by_key(|doubt| doubt.tier);
         }
         Continue::Yes
     }

@@ -512,6 +512,7 @@ fn compare_one<'a>(
         suspects: Vec::new(),
         variables: BTreeSet::new(),
         lines: BTreeSet::new(),
+        not_compared: BTreeMap::new(),
         build: None,
     };
     let workshop = tools.workshop;
@@ -540,6 +541,7 @@ fn compare_one<'a>(
             match held.compare(workshop, program, &arm.plan, build, settings)? {
                 Ok(quiet) => {
                     compared.row.counts = quiet.counts;
+                    compared.not_compared = quiet.not_compared;
                     compared.variables = quiet.variables;
                     compared.lines = quiet.lines;
                     quiet.suspects
@@ -597,6 +599,9 @@ fn summarise(
     let mut variables: BTreeSet<&VariableName> = BTreeSet::new();
     let mut lines: BTreeSet<u32> = BTreeSet::new();
     for one in compared {
+        for (reason, count) in &one.not_compared {
+            *report.not_compared.entry(reason.clone()).or_default() += count;
+        }
         variables.extend(&one.variables);
         lines.extend(&one.lines);
     }

@@ -395,6 +395,9 @@ impl Wanted for Filter<'_> {
                 return false;
             }
         }
+        if leaf.is_reserved() {
+            return false;
+        }
         if leaf.key.function.is_none() {
             return true;
         }

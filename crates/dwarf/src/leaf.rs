@@ -43,6 +43,16 @@ pub struct LeafKey {
     pub depth: u16,
 }
 
+impl Leaf {
+    /// Whether it is in a member with a name that C keeps for compilers and libraries: what `jmp_buf` or `FILE` hold there
+    /// is another matter in each build.
+    pub fn is_reserved(&self) -> bool {
+        // `__0` is a field of a Rust tuple
+        let mut members = self.key.path.split(".__").skip(1);
+        members.any(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))
+    }
+}
+
 impl fmt::Display for LeafKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.variable, self.path)

@@ -55,9 +55,34 @@ pub fn trace(
     })
 }
 
+/// Where the program is looked at. A call of another file's function counts its visits apart from a statement there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    At(u64),
+    Call(u64),
+    /// Nothing is looked at.
+    Nowhere(u64),
+}
+
+impl Place {
+    fn address(self) -> u64 {
+        match self {
+            Place::At(address) | Place::Call(address) | Place::Nowhere(address) => address,
+        }
+    }
+}
+
+/// A stop for the observer.
+struct Reported<'n> {
+    kind: StopKind,
+    place: Place,
+    visit: u32,
+    name: Option<&'n str>,
+}
+
 /// What is known of an address that was stopped at.
 #[derive(Default)]
-struct Place {
+struct Known {
     /// `None` when not prepared (yet, or any more); `Some(None)` when there is no debug information.
     site: Option<Option<Box<Site>>>,
     visits: u32,
@@ -94,7 +119,7 @@ struct Run<'a> {
     tracee: Tracee,
     bias: u64,
     how: Stops,
-    places: HashMap<u64, Place>,
+    places: HashMap<Place, Known>,
     cached_leaves: usize,
     sight: Sight,
     stops: u64,
@@ -259,9 +284,16 @@ impl<'a> Run<'a> {
             None => (StopKind::TailCall, back),
         };
         registers.rip = pc;
-        let visit = self.evaluate(kind, pc, &registers);
+        let place = Place::At(pc);
+        let visit = self.evaluate(kind, place, &registers);
         registers.rip = back;
-        self.report(kind, pc, visit, &registers, observer)
+        let what = Reported {
+            kind,
+            place,
+            visit,
+            name: None,
+        };
+        self.report(what, &registers, observer)
     }
 
     fn at_statement(
@@ -271,16 +303,23 @@ impl<'a> Run<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Next> {
         registers.rip = address;
-        if self.happens(address, registers.rsp, observer) == Continue::No {
-            return Ok(Next::End(Outcome::Enough));
+        match self.happens(address, &registers, observer)? {
+            Next::Resume => {}
+            other => return Ok(other),
         }
         let Stops::Statements { group_of, .. } = &self.how else {
             return Ok(Next::Resume);
         };
         let (visit, next) = if group_of.contains_key(&address) {
-            let visit = self.evaluate(StopKind::Line, address, &registers);
-            let next = self.report(StopKind::Line, address, visit, &registers, observer)?;
-            (visit, next)
+            let place = Place::At(address);
+            let visit = self.evaluate(StopKind::Line, place, &registers);
+            let what = Reported {
+                kind: StopKind::Line,
+                place,
+                visit,
+                name: None,
+            };
+            (visit, self.report(what, &registers, observer)?)
         } else if self.tracee.set_registers(&registers)? {
             (0, Next::Resume)
         } else {
@@ -290,34 +329,64 @@ impl<'a> Run<'a> {
     }
 
     /// Tells the observer if a function is entered or called here.
-    fn happens(&mut self, address: u64, stack: u64, observer: &mut dyn Observer) -> Continue {
+    fn happens(
+        &mut self,
+        address: u64,
+        registers: &libc::user_regs_struct,
+        observer: &mut dyn Observer,
+    ) -> Result<Next> {
         let Stops::Statements {
             follow: Some(follow),
             ..
         } = &mut self.how
         else {
-            return Continue::Yes;
+            return Ok(Next::Resume);
         };
-        let Some((happening, name)) = follow.at(address, stack, &mut self.tracee) else {
-            return Continue::Yes;
+        let Some((happening, name)) = follow.at(address, registers.rsp, &mut self.tracee) else {
+            return Ok(Next::Resume);
         };
         let name = name.to_owned();
-        let stop = Stop {
-            sequence: self.stops,
-            kind: match happening {
-                Happening::Entered => StopKind::Entry,
-                Happening::Called => StopKind::External,
-            },
-            pc: Avma(address).stated(self.bias),
-            visit: 0,
-            site: None,
-            observations: &[],
-            changed: Some(&[]),
-            name: Some(&name),
-            stack: &follow.stack,
+        let called = match happening {
+            Happening::Entered => None,
+            Happening::Called => self.call_to(address, registers),
         };
-        self.stops += 1;
-        observer.stop(&stop)
+        let Some(call) = called else {
+            // where it is entered nothing is to be seen yet, and a jump to it leaves no caller
+            self.sight.look_away();
+            let what = Reported {
+                kind: match happening {
+                    Happening::Entered => StopKind::Entry,
+                    Happening::Called => StopKind::External,
+                },
+                place: Place::Nowhere(address),
+                visit: 0,
+                name: Some(&name),
+            };
+            return self.report(what, registers, observer);
+        };
+        let mut before = *registers;
+        before.rsp = before.rsp.wrapping_add(8);
+        before.rip = call;
+        let place = Place::Call(call);
+        let visit = self.evaluate(StopKind::External, place, &before);
+        let what = Reported {
+            kind: StopKind::External,
+            place,
+            visit,
+            name: Some(&name),
+        };
+        self.report(what, registers, observer)
+    }
+
+    /// The instruction that called the function whose entry was reached; `None` if it was not called.
+    fn call_to(&self, target: u64, registers: &libc::user_regs_struct) -> Option<u64> {
+        let finder = CallFinder {
+            image: self.image,
+            memory: &self.tracee.memory,
+            bias: self.bias,
+            registers,
+        };
+        finder.find(self.tracee.memory.word(registers.rsp)?, target)
     }
 
     /// Goes on from a breakpoint: over it, or without it where it was seen often enough.
@@ -360,25 +429,31 @@ impl<'a> Run<'a> {
         Ok(next)
     }
 
-    /// Looks around at a stop at `pc`, if it is to be evaluated; the visit number otherwise too.
-    fn evaluate(&mut self, kind: StopKind, pc: u64, registers: &libc::user_regs_struct) -> u32 {
+    /// Looks around at a stop, if it is to be evaluated; the visit number otherwise too.
+    fn evaluate(
+        &mut self,
+        kind: StopKind,
+        place: Place,
+        registers: &libc::user_regs_struct,
+    ) -> u32 {
         self.sight.look_away();
         let (image, options) = (self.image, self.options);
         if self.cached_leaves > CACHED_LEAVES {
-            for place in self.places.values_mut() {
-                place.site = None;
+            for known in self.places.values_mut() {
+                known.site = None;
             }
             self.cached_leaves = 0;
         }
-        let place = self.places.entry(pc).or_default();
-        place.visits = place.visits.saturating_add(1);
-        if kind == StopKind::TailCall || place.visits > options.per_site_visits {
-            return place.visits;
+        let known = self.places.entry(place).or_default();
+        known.visits = known.visits.saturating_add(1);
+        if kind == StopKind::TailCall || known.visits > options.per_site_visits {
+            return known.visits;
         }
         let cached_leaves = &mut self.cached_leaves;
-        let site = place.site.get_or_insert_with(|| {
+        let site = known.site.get_or_insert_with(|| {
             // Code without debug information is passed through as a stop without a site.
-            let site = image.site(Avma(pc).stated(self.bias), &options.site).ok();
+            let pc = Avma(place.address()).stated(self.bias);
+            let site = image.site(pc, &options.site).ok();
             *cached_leaves += site.as_ref().map_or(0, |site| site.leaves().own.len());
             site.map(Box::new)
         });
@@ -387,35 +462,33 @@ impl<'a> Run<'a> {
             image.look(site, &stopped, &mut self.sight);
             self.leaves += site.leaves().len() as u64;
         }
-        place.visits
+        known.visits
     }
 
     /// Shows a stop to the observer, once the program is known to have lived through its evaluation: had it
     /// been killed meanwhile, what was read would be "unreadable" for no fault of its own.
     fn report(
         &mut self,
-        kind: StopKind,
-        pc: u64,
-        visit: u32,
+        what: Reported<'_>,
         after: &libc::user_regs_struct,
         observer: &mut dyn Observer,
     ) -> Result<Next> {
         if !self.tracee.set_registers(after)? {
             return Ok(Next::Gone);
         }
-        let place = self.places.get(&pc);
-        let site = place
-            .and_then(|place| place.site.as_ref()?.as_deref())
-            .filter(|_| visit <= self.options.per_site_visits);
+        let known = self.places.get(&what.place);
+        let site = known
+            .and_then(|known| known.site.as_ref()?.as_deref())
+            .filter(|_| what.visit <= self.options.per_site_visits);
         let stop = Stop {
             sequence: self.stops,
-            kind,
-            pc: Avma(pc).stated(self.bias),
-            visit,
+            kind: what.kind,
+            pc: Avma(what.place.address()).stated(self.bias),
+            visit: what.visit,
             site,
             observations: self.sight.observations(),
             changed: self.sight.changed(),
-            name: None,
+            name: what.name,
             stack: match &self.how {
                 Stops::Statements {
                     follow: Some(follow),

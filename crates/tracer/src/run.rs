@@ -99,7 +99,8 @@ pub enum StopKind {
     Line,
     /// A function is entered. Nothing is looked at; [`Stop::name`] is the function.
     Entry,
-    /// A function of another file is called. Nothing is looked at; [`Stop::name`] is the function.
+    /// A function of another file is called; [`Stop::name`] is the function. The address is the call instruction's, and
+    /// the caller is looked at; there is no site where it was reached by a jump.
     External,
 }
 
