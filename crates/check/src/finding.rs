@@ -110,6 +110,13 @@ pub struct Finding {
     pub replay: String,
 }
 
+impl Finding {
+    /// The variable without its path.
+    pub fn root(&self) -> &str {
+        candor_dwarf::root_of(&self.variable)
+    }
+}
+
 /// What makes two findings the same bug as far as one program can tell. The culprit pass, once known,
 /// is the best part of it (paper 000 §6.4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -77,8 +77,28 @@ impl<'r, 'a> Reader<'r, 'a> {
     pub(crate) fn read(&mut self, variable: &Variable, leaves: &[Leaf], slots: &mut [Observation]) {
         let frame = self.frame;
         frame.callers.steps.set(0);
+        let count = variable.known.count.as_ref();
+        let length = match count.map(|count| count.bits(frame, &mut self.pieces)) {
+            Some(Err(fault)) => {
+                slots.fill(fault.into());
+                return;
+            }
+            Some(Ok(length)) => Some(length),
+            None => None,
+        };
         if let Err(fault) = frame.locate(&variable.known.place, &mut self.pieces) {
             slots.fill(fault.into());
+            return;
+        }
+        if let Some(length) = length {
+            for (leaf, slot) in leaves.iter().zip(slots) {
+                let end = leaf.bit_offset.saturating_add(leaf.bit_size.into());
+                *slot = if end <= length {
+                    observation(read_leaf(frame, leaf, &self.pieces))
+                } else {
+                    Fault::unreadable("the array ends before it").into()
+                };
+            }
             return;
         }
         // The common case: one stretch of memory, read at once.
@@ -212,7 +232,7 @@ fn read_leaf(frame: &Frame<'_>, leaf: &Leaf, pieces: &[Piece]) -> Result<Value, 
 }
 
 /// Some bits of an object that lies in pieces: all of them, or none.
-fn object_bits(
+pub(crate) fn object_bits(
     frame: &Frame<'_>,
     pieces: &[Piece],
     start: u64,

@@ -31,6 +31,9 @@ Examples:
   candor check --binary app --reference app-O0       two builds of your own, line by line
   candor check --package . --bin app -- args         a cargo package, debug against release";
 
+/// Scalars looked at per variable unless told otherwise.
+const ELEMENTS: u32 = 64;
+
 /// Arguments of `candor check`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -66,6 +69,10 @@ pub struct Args {
     /// Leave globals out
     #[arg(long)]
     no_globals: bool,
+
+    /// Scalars looked at per variable
+    #[arg(long, value_name = "N", default_value_t = ELEMENTS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    elements: u32,
 
     /// Also ask gdb and lldb where the debug information is right
     #[arg(long)]
@@ -149,6 +156,7 @@ fn settings(args: &Args, context: &Context) -> Settings {
             .or(context.config.timeout)
             .unwrap_or(defaults.time),
         globals: !args.no_globals,
+        leaf_cap: args.elements as usize,
         max_stops: args.max_stops,
         jobs: args.jobs.or(context.config.jobs).unwrap_or(defaults.jobs),
         audit: args.audit,
@@ -349,6 +357,9 @@ fn replay(args: &Args, file: &Path, compiler: &Compiler, level: &str) -> String 
     } else if args.points != "all" {
         words.extend(["--points".into(), quote(&args.points)]);
         words.extend(["--seed".into(), args.seed.to_string()]);
+    }
+    if args.elements != ELEMENTS {
+        words.extend(["--elements".into(), args.elements.to_string()]);
     }
     words.extend(args.surroundings.words());
     words.join(" ")
