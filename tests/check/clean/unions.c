@@ -1,4 +1,4 @@
-// builds: gcc-12:-O0 gcc-12:-Og gcc-12:-O2 clang-19:-O0 clang-19:-Og clang-19:-O2
+// builds: gcc-12:-O0 gcc-12:-Og gcc-12:-O2 clang-19:-O0
 #include <stdio.h>
 union all { int i; float f; unsigned char b[4]; };
 union part { int a; long b; };
