@@ -307,7 +307,7 @@ pub struct Report {
     pub points: usize,
     /// Places passed over, by reason.
     pub skipped: BTreeMap<String, usize>,
-    /// Variables left out at points that were reached, by reason: how many (point, variable) pairs (Rust).
+    /// Variables left out at points that were reached, wholly or in part, by reason: how many (point, variable) pairs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_compared: BTreeMap<String, usize>,
     /// Stops of the reference run.

@@ -35,7 +35,7 @@ pub(crate) struct Fixed {
     /// Variables that are neither in a stretch nor constant: looked at each time.
     pub(crate) elsewhere: Vec<usize>,
     /// Those that are not looked at in full.
-    pub(crate) omitted: Vec<Omitted>,
+    pub(crate) omitted: Arc<[Omitted]>,
 }
 
 /// Bytes that are read at once.
@@ -107,7 +107,7 @@ impl Globals {
                 bytes: stretches.iter().map(|stretch| stretch.length).sum(),
                 stretches,
                 elsewhere,
-                omitted,
+                omitted: omitted.into(),
             }),
         }
     }

@@ -25,6 +25,7 @@
 mod address;
 mod error;
 mod leaf;
+mod literal;
 mod machine;
 mod observation;
 
@@ -69,6 +70,7 @@ pub use image::Image;
 pub use leaf::{Leaf, LeafKey, Omission, Omitted, ScalarKind, root_of, without_part};
 pub use lines::{LineRow, StatementStop};
 pub use listing::{Instruction, ListedLocation};
+pub use literal::{Before, Literal};
 pub use machine::Machine;
 pub use observation::{Observation, PointerValue, Value};
 pub use route::{Condition, Reading, Route, Step as RouteStep};

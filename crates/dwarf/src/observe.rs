@@ -334,6 +334,13 @@ pub(crate) fn pointer(file: &File, raw: u64, bias: u64) -> PointerValue {
     let stated = raw.wrapping_sub(bias);
     let (inside, ending) = file.extents_at(stated);
     let end_of = ending.map(|extent| (file.source_name(extent).0, extent.size));
+    // What has no name of its own in the source, or none at all, is known by its bytes. Right behind an object it is
+    // either that or the end of the object.
+    if inside.is_none_or(|extent| file.is_unnamed(extent))
+        && let Some(literal) = file.literal(stated, end_of.clone())
+    {
+        return PointerValue::Literal(literal);
+    }
     match (inside, end_of) {
         (Some(extent), end_of) => {
             let (name, derived) = file.source_name(extent);

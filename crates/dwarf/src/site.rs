@@ -148,9 +148,14 @@ impl Site {
         }
     }
 
-    /// The variables that are not looked at in full, of its functions and of the unit (C).
-    pub fn omitted(&self) -> impl Iterator<Item = &Omitted> {
-        self.own.omitted.iter().chain(&self.globals.fixed.omitted)
+    /// The variables of its functions that are not looked at in full (C).
+    pub fn omitted(&self) -> &[Omitted] {
+        &self.own.omitted
+    }
+
+    /// The same of the unit, shared with other sites.
+    pub fn omitted_globals(&self) -> &Arc<[Omitted]> {
+        &self.globals.fixed.omitted
     }
 
     pub(crate) fn variable_of(&self, leaf: usize) -> Option<&Known> {

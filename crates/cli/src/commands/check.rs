@@ -394,7 +394,7 @@ fn print(report: &Report) {
     let left_out: usize = report.not_compared.values().sum();
     if left_out > 0 {
         println!(
-            "not compared: {left_out} variables at points ({})",
+            "not compared, or not in full: {left_out} variables at points ({})",
             reasons(&report.not_compared)
         );
     }
