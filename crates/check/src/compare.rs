@@ -319,9 +319,18 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// A static that is only written loses its stores, or its initialiser too: what is shown is then
-    /// its first value or zero. One known cause, so it has a kind of its own.
+    /// A static that is only written loses its stores, or its initialiser too: one known cause, so it has a kind of its
+    /// own. C programs are asked whether they read it; of a Rust program what is shown must tell: its first value or
+    /// zero.
     fn wrong_kind(&self, key: &LeafKey, id: KeyId, shown: &Value) -> Kind {
+        if !self.plan.unit.is_rust() {
+            let is_static = self.plan.is_static(&key.variable, key.decl_line.0);
+            let is_read = self.plan.unit.is_ever_read(&key.variable, key.decl_line.0);
+            return match is_static && !is_read {
+                true => Kind::WriteOnlyStatic,
+                false => Kind::WrongValue,
+            };
+        }
         let zero = matches!(
             shown,
             Value::Signed(0)

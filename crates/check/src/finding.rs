@@ -120,6 +120,13 @@ pub struct Finding {
     pub replay: String,
 }
 
+impl Finding {
+    /// The variable without its path.
+    pub fn root(&self) -> &str {
+        candor_dwarf::root_of(&self.variable)
+    }
+}
+
 /// What makes two findings the same bug as far as one program can tell. The culprit pass, once known,
 /// is the best part of it (paper 000 §6.4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -348,7 +355,7 @@ pub struct Report {
     pub points: usize,
     /// Places passed over, by reason.
     pub skipped: BTreeMap<String, usize>,
-    /// Variables left out at points that were reached, by reason: how many (point, variable) pairs (Rust).
+    /// Variables left out at points that were reached, wholly or in part, by reason: how many (point, variable) pairs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_compared: BTreeMap<String, usize>,
     /// Stops of the reference run.

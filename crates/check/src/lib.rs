@@ -10,7 +10,7 @@
 //! 3. `recording`, `truth`: what three unoptimised builds agree on (§4.2 for all pairs at once).
 //! 4. `compare`, `native`: each optimised build against that, stop by stop.
 //! 5. `shadow`, `rust_shadow`, `confirm`: the paper's own evidence for what differs, and who is to blame (§4.4).
-//! 6. `not_compared`: what is left out (Rust). `run`: all of it, on all cores. `finding`: what comes out. `save`: a finding as files.
+//! 6. `not_compared`: what is left out. `run`: all of it, on all cores. `finding`: what comes out. `save`: a finding as files.
 //! 7. `lines`: two builds made by the user, without barriers.
 //! 8. `audit`: debuggers against the debug information.
 //! 9. `exhibit`: what a report shows of one finding, and of one program line by line.

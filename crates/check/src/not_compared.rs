@@ -1,10 +1,13 @@
-//! What a check of a Rust program leaves out: names that are visible at a point that was reached, and not compared there.
+//! What a check leaves out: names that are visible at a point that was reached, and not compared there, or not in full.
+//! Always counted in (point, variable) pairs, once for each reason.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use candor_dwarf::{Observation, Omitted, PointerValue, ScalarKind, Value};
 use candor_source::{Point, Variable};
 
 use crate::plan::Plan;
+use crate::recording::{KeyId, LeftOut};
 use crate::truth::Truth;
 
 /// Another variable has the same name, line and function.
@@ -15,10 +18,22 @@ const MOVED: &str = "MaybeMoved";
 /// size.
 const TYPE: &str = "TypeNotCompared";
 
-/// (point, variable) pairs that are left out, by reason. C programs have none: whatever is visible there is looked at.
+/// C: another variable of the same name hides it.
+const SHADOWED: &str = "Shadowed";
+/// C: at some stop of the point it points to where no build has a name: stack, heap.
+const NAMELESS: &str = "PointerWithoutName";
+
+/// (point, variable) pairs that are left out, wholly or in part, by reason.
+///
+/// In C the reasons are those of [`candor_dwarf::Omission`], [`SHADOWED`] and [`NAMELESS`].
 pub fn not_compared(plan: &Plan, truth: &Truth) -> BTreeMap<String, usize> {
     let mut left_out = BTreeMap::new();
-    if !plan.unit.is_rust() || plan.only.is_some() {
+    if plan.only.is_some() {
+        return left_out;
+    }
+    if !plan.unit.is_rust() {
+        in_layouts(plan, truth, &mut left_out);
+        nameless_pointers(truth, &mut left_out);
         return left_out;
     }
     // points may have several sites: a generic function has instances
@@ -46,6 +61,90 @@ pub fn not_compared(plan: &Plan, truth: &Truth) -> BTreeMap<String, usize> {
         }
     }
     left_out
+}
+
+/// What types and scopes leave out of a C program.
+fn in_layouts(plan: &Plan, truth: &Truth, left_out: &mut BTreeMap<String, usize>) {
+    let mut seen = BTreeSet::new();
+    for site in truth.recording.sites() {
+        let Some(point) = site.point.and_then(|point| plan.points().get(point)) else {
+            continue;
+        };
+        if !seen.insert(point.id) {
+            continue;
+        }
+        let LeftOut {
+            own,
+            globals,
+            shadowed,
+        } = &site.left_out;
+        let visible = |omitted: &&Omitted| {
+            omitted.parameter || plan.is_visible(point, &omitted.variable, omitted.decl_line.0)
+        };
+        let own = own
+            .iter()
+            .filter(|omitted| omitted.depth == 0)
+            .filter(visible);
+        for reason in own
+            .chain(globals.iter())
+            .flat_map(|omitted| &*omitted.reasons)
+        {
+            *left_out.entry(format!("{reason:?}")).or_default() += 1;
+        }
+        if !shadowed.is_empty() {
+            *left_out.entry(SHADOWED.into()).or_default() += shadowed.len();
+        }
+    }
+}
+
+/// Pointers of a C program that mean nothing in another build.
+fn nameless_pointers(truth: &Truth, left_out: &mut BTreeMap<String, usize>) {
+    let recording = &truth.recording;
+    let pointer = |key: &KeyId| {
+        let leaf = recording.leaf(*key);
+        leaf.is_some_and(|leaf| leaf.kind == ScalarKind::Pointer)
+    };
+    // per point: the pointers that were not yet seen to be without a name there
+    let mut open: BTreeMap<usize, Vec<KeyId>> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    let mut nameless = HashSet::new();
+    let mut replay = recording.replay();
+    for stop in 0..recording.len() as u64 {
+        if !replay.advance(stop) {
+            break;
+        }
+        for key in replay.changed().filter(pointer) {
+            let value = replay.seen(key).and_then(Observation::value);
+            if matches!(value, Some(Value::Pointer(PointerValue::Opaque(_)))) {
+                nameless.insert(key);
+            } else {
+                nameless.remove(&key);
+            }
+        }
+        let Some((site, _)) = recording.site(stop) else {
+            continue;
+        };
+        let Some(point) = site.point.filter(|_| !nameless.is_empty()) else {
+            continue;
+        };
+        let here = open.entry(point).or_insert_with(|| {
+            let all = site.leaves.iter().map(|(_, key)| key);
+            all.filter(pointer).collect()
+        });
+        here.retain(|key| {
+            if !nameless.contains(key) {
+                return true;
+            }
+            if let Some(leaf) = recording.leaf(*key) {
+                let key = &leaf.key;
+                found.insert((point, &key.function, &key.variable, key.decl_line));
+            }
+            false
+        });
+    }
+    if !found.is_empty() {
+        left_out.insert(NAMELESS.into(), found.len());
+    }
 }
 
 fn why(plan: &Plan, point: &Point, variable: &Variable) -> &'static str {

@@ -107,7 +107,7 @@ impl Plan {
                 .filter(|index| unit_interval(*seed, *index as u64) < *fraction)
                 .collect(),
             PointChoice::At { line, variable } => {
-                let name = variable.split(['.', '[']).next().unwrap_or(variable);
+                let name = candor_dwarf::root_of(variable);
                 let actionable = candor_source::instrument::at(&unit, *line, name)?;
                 only = Some(variable.clone());
                 BTreeSet::from([actionable.point.id])

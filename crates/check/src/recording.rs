@@ -1,9 +1,9 @@
 //! What the reference run saw, stop by stop, kept small: a leaf is stored again only when it changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use candor_dwarf::{Leaf, LeafKey, Leaves, Line, Observation, Svma};
+use candor_dwarf::{Leaf, LeafKey, Leaves, Line, Observation, Omitted, Svma};
 use candor_tracer::{Continue, Observer, Stop, StopKind};
 
 use crate::carry::{Bookmark, Journal};
@@ -139,6 +139,17 @@ pub struct RecordedSite {
     pub leaves: LeafMap,
     /// How often the reference run came by.
     pub visits: u32,
+    /// What is left out here.
+    pub(crate) left_out: LeftOut,
+}
+
+/// What a site shows and nobody looks at, or not in full (C).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeftOut {
+    pub(crate) own: Vec<Omitted>,
+    pub(crate) globals: Arc<[Omitted]>,
+    /// Name, line and function of variables that another one hides.
+    pub(crate) shadowed: BTreeSet<(Arc<str>, u32, Option<Arc<str>>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -312,7 +323,17 @@ impl<'a> Recorder<'a> {
         let line = site.line?;
         let point = self.wanted.point(stop.pc, line);
         let (recording, last, wanted) = (&mut self.recording, &mut self.last, self.wanted);
+        let mut left_out = LeftOut {
+            own: site.omitted().to_vec(),
+            globals: site.omitted_globals().clone(),
+            shadowed: BTreeSet::new(),
+        };
         let leaves = self.maps.make(site.leaves(), |leaf| {
+            if leaf.shadowed && leaf.key.depth == 0 && leaf.key.decl_line < line {
+                let key = &leaf.key;
+                let name = (key.variable.clone(), key.decl_line.0, key.function.clone());
+                left_out.shadowed.insert(name);
+            }
             if leaf.shadowed || leaf.key.depth != 0 || !wanted.wants(point, line, leaf) {
                 return None;
             }
@@ -333,6 +354,7 @@ impl<'a> Recorder<'a> {
             point,
             leaves,
             visits: 0,
+            left_out,
         });
         Some(number)
     }

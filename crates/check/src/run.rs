@@ -802,11 +802,7 @@ fn complete_signatures(findings: &mut [Finding]) {
     let mut levels: BTreeMap<(String, String, Option<String>, String), Vec<String>> =
         BTreeMap::new();
     let key = |finding: &Finding| {
-        let name = finding
-            .variable
-            .split(['.', '['])
-            .next()
-            .unwrap_or_default();
+        let name = finding.root();
         (
             format!("{} {}", finding.kind, finding.signature.family),
             format!("{name}@{}", finding.declared),

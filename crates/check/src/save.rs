@@ -212,7 +212,7 @@ pub(crate) fn files(
 /// The commands that show a leaf of a Rust program in gdb, and the expression for lldb: the whole variable, and what
 /// it refers to where the leaf is behind a reference.
 fn rust_expressions(variable: &str) -> (String, String) {
-    let root = variable.split(['.', '[']).next().unwrap_or(variable);
+    let root = candor_dwarf::root_of(variable);
     let rest = variable.get(root.len()..).unwrap_or_default();
     let print = if rest.starts_with(".*") {
         format!("print {root}\nprint *{root}")

@@ -390,8 +390,9 @@ impl Wanted for Filter<'_> {
     fn wants(&self, point: Option<usize>, line: Line, leaf: &Leaf) -> bool {
         if let Some(only) = &self.plan.only {
             let shown = leaf.key.to_string();
+            let whole = candor_dwarf::without_part(&shown);
             let deeper = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
-            if !shown.strip_prefix(only.as_str()).is_some_and(deeper) {
+            if shown != *only && !whole.strip_prefix(only.as_str()).is_some_and(deeper) {
                 return false;
             }
         }

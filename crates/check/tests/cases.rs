@@ -6,6 +6,7 @@
 //! - `finds: KIND VARIABLE line LINE expected VALUE shown VALUE in BUILD BUILD ...` (folder `found`);
 //!   every other build must find nothing, and so must `clean`
 //! - `reason: WORDS` that the refusal contains (folder `rejected`)
+//! - `not compared: REASON COUNT, REASON COUNT, ...` what is left out, exactly (folder `clean`)
 //! - `audit: yes` debuggers are judged too
 //! - `stdin: TEXT`, `args: A B` inputs of the program
 
@@ -119,6 +120,14 @@ fn nothing_is_found_in_clean_builds() {
             path.display()
         );
         assert!(report.stops > 0, "{}", path.display());
+        if let Some(expected) = headers(&question(&path).program.text, "not compared").first() {
+            let counts: Vec<String> = report
+                .not_compared
+                .iter()
+                .map(|(reason, count)| format!("{reason} {count}"))
+                .collect();
+            assert_eq!(counts.join(", "), *expected, "{}", path.display());
+        }
         for row in &report.summary {
             assert!(row.note.is_none(), "{}: {row:?}", path.display());
             assert!(row.counts.equal > 0, "{}: {row:?}", path.display());

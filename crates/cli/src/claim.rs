@@ -215,10 +215,10 @@ impl ClaimArgs {
         let report = candor_check::check(tools, &request, &|_| {})?;
         let meant = |finding: &&Finding| {
             finding.kind == kind
-                && self.variable.as_deref().is_none_or(|name| {
-                    finding.variable == name
-                        || finding.variable.split(['.', '[']).next() == Some(name)
-                })
+                && self
+                    .variable
+                    .as_deref()
+                    .is_none_or(|name| finding.variable == name || finding.root() == name)
         };
         if let Some(finding) = report.findings.iter().find(meant) {
             return Ok(Case::from_finding(program, finding));

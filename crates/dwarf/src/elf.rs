@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{CompressionFormat, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable};
 
-use crate::{Error, Svma};
+use crate::{Error, Literal, Svma};
 
 /// How gimli reads the sections.
 pub(crate) type Slice = gimli::EndianSlice<'static, gimli::LittleEndian>;
@@ -84,6 +84,8 @@ struct SymbolTable {
 pub(crate) struct File {
     elf: Elf,
     symbols: OnceLock<SymbolTable>,
+    /// Sections of constants, each with its address.
+    read_only: OnceLock<Vec<(u64, &'static [u8])>>,
     /// Sections that had to be unpacked; the readers point into them.
     unpacked: Vec<Box<[u8]>>,
     storage: Storage,
@@ -153,6 +155,7 @@ impl File {
         Ok(File {
             elf,
             symbols: OnceLock::new(),
+            read_only: OnceLock::new(),
             unpacked: Vec::new(),
             storage,
         })
@@ -354,6 +357,51 @@ impl File {
             .get(extent.index as usize)
             .cloned()
             .unwrap_or_else(|| (Arc::from(extent.name), false))
+    }
+
+    /// The read-only bytes at an address; `None` where something else is. `end_of` is what ends there.
+    pub(crate) fn literal(&self, at: u64, end_of: Option<(Arc<str>, u64)>) -> Option<Literal> {
+        let sections = self.read_only.get_or_init(|| {
+            let kept = self.elf.sections().filter(|section| {
+                section.kind() == object::SectionKind::ReadOnlyData
+                    && section.address() > 0
+                    && section
+                        .name()
+                        .is_ok_and(|name| name.starts_with(".rodata") || name == ".lrodata")
+            });
+            kept.filter_map(|section| Some((section.address(), section.data().ok()?)))
+                .collect()
+        });
+        sections.iter().find_map(|(start, bytes)| {
+            let offset = usize::try_from(at.checked_sub(*start)?).ok()?;
+            if offset >= bytes.len() {
+                return None;
+            }
+            // The C library's mark at the start of the constants; nothing of the program points past it.
+            let marked = end_of
+                .as_ref()
+                .is_some_and(|(name, _)| **name == *"_IO_stdin_used");
+            if marked {
+                return Literal::at(bytes.get(offset..)?, 0, None);
+            }
+            Literal::at(bytes, offset, end_of.clone())
+        })
+    }
+
+    /// Whether a compiler made the symbol up for something that has no name in the source.
+    pub(crate) fn is_unnamed(&self, extent: Extent) -> bool {
+        let made_up = [
+            "__compound_literal",
+            ".compoundliteral",
+            "__func__",
+            "__FUNCTION__",
+            "__PRETTY_FUNCTION__",
+            ".L",
+            "switch.table",
+            "CSWTCH",
+        ];
+        extent.kind == SymbolKind::Object
+            && made_up.iter().any(|name| extent.name.starts_with(name))
     }
 
     /// The symbol that an address is in, and the one that ends there.

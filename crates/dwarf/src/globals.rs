@@ -5,9 +5,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::Leaf;
 use crate::place::Place;
 use crate::site::{Block, Variable};
+use crate::{Leaf, Omitted};
 
 /// A variable that reaches further is read leaf by leaf instead of at once.
 pub(crate) const AT_ONCE: u64 = 4096;
@@ -34,6 +34,8 @@ pub(crate) struct Fixed {
     pub(crate) bytes: usize,
     /// Variables that are neither in a stretch nor constant: looked at each time.
     pub(crate) elsewhere: Vec<usize>,
+    /// Those that are not looked at in full.
+    pub(crate) omitted: Arc<[Omitted]>,
 }
 
 /// Bytes that are read at once.
@@ -48,7 +50,11 @@ pub(crate) struct Stretch {
 
 impl Globals {
     pub(crate) fn new(block: Block) -> Globals {
-        let Block { leaves, variables } = block;
+        let Block {
+            leaves,
+            variables,
+            omitted,
+        } = block;
         let names = leaves
             .iter()
             .map(|leaf| leaf.key.variable.clone())
@@ -101,6 +107,7 @@ impl Globals {
                 bytes: stretches.iter().map(|stretch| stretch.length).sum(),
                 stretches,
                 elsewhere,
+                omitted: omitted.into(),
             }),
         }
     }

@@ -1,21 +1,32 @@
-//! Types, down to their scalar leaves. Unions, padding, variable-length arrays, complex and decimal numbers have none:
-//! what is read of them means nothing across builds.
+//! Types, down to their scalar leaves. Padding and decimal numbers have none: what is read of them means nothing across
+//! builds. Of a union there are the parts that each of its members defines (`coverage`); of an array whose length is
+//! known at run time only as many elements as are wanted, to be held against the length at each stop.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gimli::constants as dw;
 use gimli::{AttributeValue, Operation};
 
-use crate::ScalarKind;
+use crate::coverage::{Coverage, Sort};
 use crate::route::{Reading, Route, Step};
 use crate::tree::{Damage, Value};
 use crate::units::{EntryId, Units};
+use crate::{Omission, ScalarKind};
+
+/// What the parts of a complex number are called at the end of a path; see [`crate::LeafKey`].
+const REAL: &str = ".__real__";
+const IMAGINARY: &str = ".__imag__";
 
 /// Nesting of types, and type entries looked at for one variable.
 const MAX_DEPTH: usize = 32;
 const MAX_VISITS: usize = 200_000;
 /// Qualifiers and typedefs in a row.
 const MAX_QUALIFIERS: usize = 64;
+/// Stretches of one type's coverage; what would have more counts as covering nothing.
+const MAX_STRETCHES: usize = 4096;
+/// Types looked at for the coverage of one union.
+const MAX_COVERED: usize = 20_000;
 
 /// One scalar part of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +46,26 @@ pub(crate) struct Layout {
     pub(crate) shapes: Vec<Shape>,
     /// Names of the types in it that may not be `Copy`; none in C.
     pub(crate) owning: Arc<[Box<str>]>,
+    /// Why some of it has no leaves (C).
+    pub(crate) omissions: BTreeSet<Omission>,
+    /// For an array whose length is known at run time only: who knows it.
+    pub(crate) length: Option<Length>,
+}
+
+/// Where the length of an array is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Length {
+    /// The entry of its outermost dimension, with a bound that is computed.
+    pub(crate) dimension: EntryId,
+    /// The size of what that dimension counts.
+    pub(crate) element_bits: u64,
+}
+
+/// How many elements a dimension has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Constant(u64),
+    AtRunTime(EntryId),
 }
 
 /// What a base type is for the evaluation of expressions.
@@ -76,15 +107,25 @@ pub(crate) fn layout(units: &Units, ty: EntryId, cap: usize) -> Result<Layout, D
         steps: Vec::new(),
         followed: 0,
         owning: Vec::new(),
+        unions: Vec::new(),
+        omissions: BTreeSet::new(),
+        length: None,
     };
     match walk.visit(ty, 0, 0) {
         Ok(()) => {}
-        Err(Stop::VariableLength) => return Ok(Layout::default()),
+        Err(Stop::VariableLength) => {
+            return Ok(Layout {
+                omissions: [Omission::RunTimeSize].into(),
+                ..Layout::default()
+            });
+        }
         Err(Stop::Damage(damage)) => return Err(damage),
     }
     Ok(Layout {
         shapes: walk.shapes,
         owning: walk.owning.into(),
+        omissions: walk.omissions,
+        length: walk.length,
     })
 }
 
@@ -121,6 +162,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) followed: usize,
     /// See [`Layout`].
     pub(crate) owning: Vec<Box<str>>,
+    /// The unions around what is visited: where each starts, in bits, and what its members agree on.
+    unions: Vec<(u64, Coverage)>,
+    omissions: BTreeSet<Omission>,
+    length: Option<Length>,
 }
 
 impl Walk<'_> {
@@ -201,7 +246,7 @@ impl Walk<'_> {
                     return Ok(0);
                 };
                 let element = self.size(element, depth + 1)?;
-                let count = product(&self.dimensions(id)?)?;
+                let count = product(&constant(&self.dimensions(id)?)?)?;
                 count
                     .checked_mul(element)
                     .ok_or_else(|| damage("an array larger than memory"))
@@ -210,7 +255,7 @@ impl Walk<'_> {
         }
     }
 
-    fn dimensions(&self, id: EntryId) -> Result<Vec<u64>, Stop> {
+    fn dimensions(&self, id: EntryId) -> Result<Vec<Extent>, Stop> {
         let mut dimensions = Vec::new();
         for child in self.children(id)? {
             if !matches!(
@@ -227,16 +272,21 @@ impl Walk<'_> {
                 self.units.own(child, dw::DW_AT_count),
                 self.units.own(child, dw::DW_AT_upper_bound),
             ) {
-                (Some(count), _) => bound(count)?,
+                (Some(count), _) => bound(count).map_or(Extent::AtRunTime(child), Extent::Constant),
                 (None, Some(upper)) => {
                     let lower = self
                         .units
                         .own(child, dw::DW_AT_lower_bound)
-                        .map_or(Ok(0), bound)?;
-                    bound(upper)?.wrapping_sub(lower).wrapping_add(1)
+                        .map_or(Some(0), bound);
+                    let lower = lower.ok_or(Stop::VariableLength)?;
+                    match bound(upper) {
+                        Some(upper) => Extent::Constant(upper.wrapping_sub(lower).wrapping_add(1)),
+                        None if lower == 0 => Extent::AtRunTime(child),
+                        None => return Err(Stop::VariableLength),
+                    }
                 }
                 // A flexible array member: nothing of it belongs to the variable.
-                (None, None) => 0,
+                (None, None) => Extent::Constant(0),
             };
             dimensions.push(count);
         }
@@ -246,6 +296,7 @@ impl Walk<'_> {
     pub(crate) fn visit(&mut self, id: EntryId, offset: u64, depth: usize) -> Result<(), Stop> {
         self.visits += 1;
         if self.is_full() {
+            self.omissions.insert(Omission::ElementsBeyondLimit);
             return Ok(());
         }
         if depth > MAX_DEPTH {
@@ -258,6 +309,20 @@ impl Walk<'_> {
             dw::DW_TAG_base_type | dw::DW_TAG_enumeration_type => {
                 if let Some((kind, signed, bits)) = self.scalar(id)? {
                     self.push(kind, signed, offset, bits);
+                } else if let Some((bytes, bits)) = self.complex(id)? {
+                    let length = self.path.len();
+                    for (part, start) in [(REAL, 0), (IMAGINARY, bytes * 8)] {
+                        self.path.push_str(part);
+                        let start = offset.saturating_add(start);
+                        if self.is_full() {
+                            self.omissions.insert(Omission::ElementsBeyondLimit);
+                        } else {
+                            self.push(ScalarKind::Float, false, start, bits);
+                        }
+                        self.path.truncate(length);
+                    }
+                } else {
+                    self.omissions.insert(Omission::TypeNotCompared);
                 }
                 Ok(())
             }
@@ -268,14 +333,162 @@ impl Walk<'_> {
                     self.rust_pointer(id, offset, depth)?;
                 } else if self.size(id, depth)? == 8 {
                     self.push(ScalarKind::Pointer, false, offset, 64);
+                } else {
+                    self.omissions.insert(Omission::TypeNotCompared);
                 }
                 Ok(())
             }
             dw::DW_TAG_structure_type if self.rust => self.rust_struct(id, offset, depth),
             dw::DW_TAG_structure_type | dw::DW_TAG_class_type => self.members(id, offset, depth),
+            dw::DW_TAG_union_type if !self.rust => {
+                let mut budget = MAX_COVERED;
+                let common = self.coverage(id, depth, &mut budget)?;
+                self.unions.push((offset, common));
+                let walked = self.members(id, offset, depth);
+                self.unions.pop();
+                walked
+            }
             dw::DW_TAG_array_type => self.elements(id, offset, depth),
-            _ => Ok(()),
+            _ => {
+                self.omissions.insert(Omission::TypeNotCompared);
+                Ok(())
+            }
         }
+    }
+
+    /// The bits that a store of such an object defines. What is not understood defines nothing.
+    fn coverage(&self, id: EntryId, depth: usize, budget: &mut usize) -> Result<Coverage, Stop> {
+        let nothing = Ok(Coverage::default());
+        *budget = budget.saturating_sub(1);
+        if depth > MAX_DEPTH || *budget == 0 {
+            return nothing;
+        }
+        let Some(id) = self.strip(id)? else {
+            return nothing;
+        };
+        match self.tag(id)? {
+            dw::DW_TAG_base_type | dw::DW_TAG_enumeration_type => {
+                if let Some((_, _, bits)) = self.scalar(id)? {
+                    return Ok(Coverage::of(0, bits.into(), Sort::Plain));
+                }
+                let Some((bytes, bits)) = self.complex(id)? else {
+                    return nothing;
+                };
+                let part = Coverage::of(0, bits.into(), Sort::Plain);
+                let mut both = part.clone();
+                both.and_behind(&part, bytes * 8);
+                Ok(both)
+            }
+            dw::DW_TAG_pointer_type
+            | dw::DW_TAG_reference_type
+            | dw::DW_TAG_rvalue_reference_type
+                if self.size(id, depth)? == 8 =>
+            {
+                Ok(Coverage::of(0, 64, Sort::pointer(0)))
+            }
+            dw::DW_TAG_structure_type | dw::DW_TAG_class_type => {
+                let mut all = Coverage::default();
+                for (start, part) in self.covered_members(id, depth, budget)? {
+                    all.and_behind(&part, start);
+                }
+                Ok(all)
+            }
+            dw::DW_TAG_union_type => {
+                let mut common: Option<Coverage> = None;
+                for (start, part) in self.covered_members(id, depth, budget)? {
+                    let mut placed = Coverage::default();
+                    placed.and_behind(&part, start);
+                    common = Some(match common {
+                        None => placed,
+                        Some(before) => before.within(&placed),
+                    });
+                }
+                Ok(common.unwrap_or_default())
+            }
+            dw::DW_TAG_array_type => self.covered_elements(id, depth, budget),
+            _ => nothing,
+        }
+    }
+
+    /// Where each member starts, in bits, and which bits from there on it defines.
+    fn covered_members(
+        &self,
+        id: EntryId,
+        depth: usize,
+        budget: &mut usize,
+    ) -> Result<Vec<(u64, Coverage)>, Stop> {
+        let mut all = Vec::new();
+        for member in self.children(id)? {
+            if !matches!(
+                self.tag(member)?,
+                dw::DW_TAG_member | dw::DW_TAG_inheritance
+            ) {
+                continue;
+            }
+            let Some(ty) = self.type_of(member)? else {
+                continue;
+            };
+            // unnamed bit-fields are padding
+            let named = self.units.own(member, dw::DW_AT_name).is_some();
+            all.push(match self.number(member, dw::DW_AT_bit_size) {
+                Some(bits) => match self.bit_start(member, ty, bits)? {
+                    Some(start) if named => (start, Coverage::of(0, bits, Sort::Plain)),
+                    _ => continue,
+                },
+                None => match self.member_start(member)? {
+                    Some(start) => (start, self.coverage(ty, depth + 1, budget)?),
+                    None => (0, Coverage::default()),
+                },
+            });
+        }
+        Ok(all)
+    }
+
+    fn covered_elements(
+        &self,
+        id: EntryId,
+        depth: usize,
+        budget: &mut usize,
+    ) -> Result<Coverage, Stop> {
+        let strided = |name| self.units.own(id, name).is_some();
+        let (Some(element), Ok(dimensions), false) = (
+            self.type_of(id)?,
+            constant(&self.dimensions(id)?),
+            strided(dw::DW_AT_byte_stride) || strided(dw::DW_AT_bit_stride),
+        ) else {
+            return Ok(Coverage::default());
+        };
+        let count = product(&dimensions)?;
+        let bits = self.size(element, depth + 1)?.saturating_mul(8);
+        let one = self.coverage(element, depth + 1, budget)?;
+        for sort in [Sort::Plain, Sort::pointer(0)] {
+            if bits > 0 && one.has(0, bits, sort) {
+                return Ok(Coverage::of(0, bits.saturating_mul(count), sort));
+            }
+        }
+        let mut all = Coverage::default();
+        let fits = count.saturating_mul(one.len() as u64) <= MAX_STRETCHES as u64;
+        for index in 0..if fits { count } else { 0 } {
+            all.and_behind(&one, bits.saturating_mul(index));
+        }
+        Ok(all)
+    }
+
+    /// Bytes of each part of a complex number, and how many bits of them count; `None` for what is none.
+    fn complex(&self, id: EntryId) -> Result<Option<(u64, u32)>, Stop> {
+        let is_complex = matches!(
+            self.units.own(id, dw::DW_AT_encoding),
+            Some(AttributeValue::Encoding(dw::DW_ATE_complex_float))
+        );
+        if self.rust || !is_complex {
+            return Ok(None);
+        }
+        let quad = || self.units.name(id).is_some_and(|name| name.contains("128"));
+        Ok(match self.number(id, dw::DW_AT_byte_size) {
+            Some(size @ (4 | 8 | 16)) => Some((size / 2, size as u32 * 4)),
+            Some(32) => Some((16, if quad() { 128 } else { 80 })),
+            _ => None,
+        })
     }
 
     fn push(&mut self, kind: ScalarKind, signed: bool, bit_offset: u64, bit_size: u32) {
@@ -290,6 +503,22 @@ impl Walk<'_> {
         bit_size: u32,
         reading: Reading,
     ) {
+        let sort = match kind {
+            ScalarKind::Pointer => Sort::Pointer { phase: 0 },
+            _ => Sort::Plain,
+        };
+        let defined = |(start, common): &(u64, Coverage)| {
+            let within = bit_offset.saturating_sub(*start);
+            let sort = match sort {
+                Sort::Plain => Sort::Plain,
+                Sort::Pointer { .. } => Sort::pointer(within),
+            };
+            common.has(within, bit_size.into(), sort)
+        };
+        if !self.unions.iter().all(defined) {
+            self.omissions.insert(Omission::UnionPart);
+            return;
+        }
         let plain = self.steps.is_empty() && reading == Reading::Scalar;
         let route = || Route {
             steps: self.steps.as_slice().into(),
@@ -385,6 +614,7 @@ impl Walk<'_> {
                 continue;
             };
             let Some(start) = self.member_start(member)? else {
+                self.omissions.insert(Omission::RunTimeSize);
                 continue;
             };
             let start = offset
@@ -460,13 +690,13 @@ impl Walk<'_> {
         let Some(ty) = self.strip(ty)? else {
             return Ok(());
         };
-        if !matches!(
+        let known = matches!(
             self.tag(ty)?,
             dw::DW_TAG_base_type | dw::DW_TAG_enumeration_type
-        ) {
-            return Ok(());
-        }
-        let Some((kind, signed, width)) = self.scalar(ty)? else {
+        );
+        let scalar = if known { self.scalar(ty)? } else { None };
+        let Some((kind, signed, width)) = scalar else {
+            self.omissions.insert(Omission::TypeNotCompared);
             return Ok(());
         };
         if bits == 0 {
@@ -475,39 +705,50 @@ impl Walk<'_> {
         if bits > u64::from(width) {
             return Err(damage("a bit-field wider than its type"));
         }
-        let within = match (
-            self.number(member, dw::DW_AT_data_bit_offset),
-            self.number(member, dw::DW_AT_bit_offset),
-        ) {
-            (Some(start), _) => Some(start),
-            (None, Some(from_top)) => {
-                // DWARF 2 to 4: counted from the most significant bit of a storage unit.
-                let storage = match self.number(member, dw::DW_AT_byte_size) {
-                    Some(size) => size,
-                    None => self.size(ty, 0)?,
-                };
-                let Some(unit) = self.member_start(member)? else {
-                    return Ok(());
-                };
-                storage.checked_mul(8).and_then(|top| {
-                    let below = i128::from(top) - i128::from(from_top as i64) - i128::from(bits);
-                    u64::try_from(i128::from(unit) + below).ok()
-                })
-            }
-            (None, None) => self.member_start(member)?,
-        };
+        let within = self.bit_start(member, ty, bits)?;
         let start = within
             .and_then(|within| offset.checked_add(within))
             .ok_or_else(|| damage("a bit-field outside its structure"))?;
         if self.shapes.len() < self.cap {
             self.push(kind, signed, start, bits as u32);
+        } else {
+            self.omissions.insert(Omission::ElementsBeyondLimit);
         }
         Ok(())
+    }
+
+    /// Where a bit-field starts in its structure, in bits.
+    fn bit_start(&self, member: EntryId, ty: EntryId, bits: u64) -> Result<Option<u64>, Stop> {
+        Ok(
+            match (
+                self.number(member, dw::DW_AT_data_bit_offset),
+                self.number(member, dw::DW_AT_bit_offset),
+            ) {
+                (Some(start), _) => Some(start),
+                (None, Some(from_top)) => {
+                    // DWARF 2 to 4: counted from the most significant bit of a storage unit.
+                    let storage = match self.number(member, dw::DW_AT_byte_size) {
+                        Some(size) => size,
+                        None => self.size(ty, 0)?,
+                    };
+                    let Some(unit) = self.member_start(member)? else {
+                        return Ok(None);
+                    };
+                    storage.checked_mul(8).and_then(|top| {
+                        let below =
+                            i128::from(top) - i128::from(from_top as i64) - i128::from(bits);
+                        u64::try_from(i128::from(unit) + below).ok()
+                    })
+                }
+                (None, None) => self.member_start(member)?,
+            },
+        )
     }
 
     fn elements(&mut self, id: EntryId, offset: u64, depth: usize) -> Result<(), Stop> {
         let strided = |name| self.units.own(id, name).is_some();
         if strided(dw::DW_AT_byte_stride) || strided(dw::DW_AT_bit_stride) {
+            self.omissions.insert(Omission::TypeNotCompared);
             return Ok(());
         }
         let dimensions = self.dimensions(id)?;
@@ -518,16 +759,34 @@ impl Walk<'_> {
             .size(element, depth + 1)?
             .checked_mul(8)
             .ok_or_else(|| damage("an element larger than memory"))?;
-        let count = product(&dimensions)?;
         if dimensions.is_empty() || bits == 0 {
             return Ok(());
         }
+        if let [Extent::AtRunTime(dimension), inner @ ..] = dimensions.as_slice() {
+            let whole = self.path.is_empty() && offset == 0 && self.steps.is_empty();
+            if !whole || self.rust {
+                return Err(Stop::VariableLength);
+            }
+            let inner = constant(inner)?;
+            let element_bits = product(&inner)?
+                .checked_mul(bits)
+                .filter(|bits| *bits > 0)
+                .ok_or(Stop::VariableLength)?;
+            self.length = Some(Length {
+                dimension: *dimension,
+                element_bits,
+            });
+            return self.elements_until_full(element, &inner, bits, depth);
+        }
+        let dimensions = constant(&dimensions)?;
+        let count = product(&dimensions)?;
         count
             .checked_mul(bits)
             .ok_or_else(|| damage("an array larger than memory"))?;
         let length = self.path.len();
         for flat in 0..count {
             if self.is_full() {
+                self.omissions.insert(Omission::ElementsBeyondLimit);
                 break;
             }
             let mut rest = count;
@@ -544,6 +803,51 @@ impl Walk<'_> {
         }
         Ok(())
     }
+
+    /// The elements of an array of unknown length, as many as are wanted. `inner` are the dimensions but the outermost.
+    fn elements_until_full(
+        &mut self,
+        element: EntryId,
+        inner: &[u64],
+        bits: u64,
+        depth: usize,
+    ) -> Result<(), Stop> {
+        let per_row = product(inner)?;
+        let mut flat = 0u64;
+        loop {
+            let before = self.shapes.len();
+            for _ in 0..per_row {
+                // What lies beyond the limit may not exist at all: that is no omission.
+                if self.is_full() {
+                    return Ok(());
+                }
+                let mut rest = per_row;
+                self.path.push_str(&format!("[{}]", flat / per_row));
+                for dimension in inner {
+                    rest /= dimension;
+                    self.path
+                        .push_str(&format!("[{}]", flat / rest % dimension));
+                }
+                let start = flat
+                    .checked_mul(bits)
+                    .ok_or_else(|| damage("an element beyond memory"))?;
+                self.visit(element, start, depth + 1)?;
+                self.path.clear();
+                flat += 1;
+            }
+            if self.shapes.len() == before {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn constant(dimensions: &[Extent]) -> Result<Vec<u64>, Stop> {
+    let each = dimensions.iter().map(|extent| match extent {
+        Extent::Constant(count) => Ok(*count),
+        Extent::AtRunTime(_) => Err(Stop::VariableLength),
+    });
+    each.collect()
 }
 
 fn product(dimensions: &[u64]) -> Result<u64, Stop> {
@@ -553,11 +857,11 @@ fn product(dimensions: &[u64]) -> Result<u64, Stop> {
     all.ok_or_else(|| damage("an array larger than memory"))
 }
 
-/// A constant bound; anything computed at run time makes the array one of variable length.
-fn bound(value: &Value) -> Result<u64, Stop> {
+/// A constant bound; `None` for what is computed at run time.
+fn bound(value: &Value) -> Option<u64> {
     match value {
-        AttributeValue::Sdata(value) => Ok(*value as u64),
-        value if value.exprloc_value().is_some() => Err(Stop::VariableLength),
-        value => value.udata_value().ok_or(Stop::VariableLength),
+        AttributeValue::Sdata(value) => Some(*value as u64),
+        value if value.exprloc_value().is_some() => None,
+        value => value.udata_value(),
     }
 }

@@ -25,6 +25,7 @@
 mod address;
 mod error;
 mod leaf;
+mod literal;
 mod machine;
 mod observation;
 
@@ -36,9 +37,11 @@ mod lines;
 mod tree;
 mod units;
 
+mod coverage;
 mod expression;
 mod globals;
 mod layout;
+mod length;
 mod place;
 mod route;
 mod rust_layout;
@@ -64,9 +67,10 @@ pub use address::{Avma, Line, Svma};
 pub use elf::{Symbol, SymbolKind};
 pub use error::Error;
 pub use image::Image;
-pub use leaf::{Leaf, LeafKey, ScalarKind};
+pub use leaf::{Leaf, LeafKey, Omission, Omitted, ScalarKind, root_of, without_part};
 pub use lines::{LineRow, StatementStop};
 pub use listing::{Instruction, ListedLocation};
+pub use literal::{Before, Literal};
 pub use machine::Machine;
 pub use observation::{Observation, PointerValue, Value};
 pub use route::{Condition, Reading, Route, Step as RouteStep};

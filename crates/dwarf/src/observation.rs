@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::literal::Literal;
+
 /// What was seen of one leaf.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Observation {
@@ -64,7 +66,9 @@ pub enum PointerValue {
         /// When the address is also the end of the symbol before: its name and size.
         end_of: Option<(Arc<str>, u64)>,
     },
-    /// Anything else: stack, heap, literals. Never compared across builds.
+    /// Into read-only data that no object of the source has: string literals, mostly.
+    Literal(Literal),
+    /// Anything else: stack, heap. Never compared across builds.
     Opaque(u64),
     /// To something that has no address (`DW_OP_implicit_pointer`).
     Synthetic {
@@ -78,6 +82,7 @@ pub enum PointerValue {
 impl PointerValue {
     /// Whether two builds' pointers are the same pointer of the source; `None` when that cannot be told.
     pub fn agrees(&self, other: &PointerValue) -> Option<bool> {
+        use PointerValue::Literal as Read;
         use PointerValue::{Null, Opaque, Symbol, Synthetic};
         match (self, other) {
             (Null, Null) => Some(true),
@@ -109,6 +114,8 @@ impl PointerValue {
                     Some(false)
                 }
             }
+            (Read(a), Read(b)) => a.agrees(b),
+            (Read(_), _) | (_, Read(_)) => None,
             (Synthetic { .. }, Synthetic { .. }) if self == other => Some(true),
             (Synthetic { .. } | Opaque(_), _) | (_, Synthetic { .. } | Opaque(_)) => None,
         }
@@ -123,6 +130,7 @@ impl fmt::Display for PointerValue {
                 name, offset: 0, ..
             } => write!(f, "&{name}"),
             PointerValue::Symbol { name, offset, .. } => write!(f, "&{name}+{offset}"),
+            PointerValue::Literal(literal) => literal.fmt(f),
             PointerValue::Opaque(raw) => write!(f, "{raw:#x}"),
             PointerValue::Synthetic {
                 variable,

@@ -77,8 +77,28 @@ impl<'r, 'a> Reader<'r, 'a> {
     pub(crate) fn read(&mut self, variable: &Variable, leaves: &[Leaf], slots: &mut [Observation]) {
         let frame = self.frame;
         frame.callers.steps.set(0);
+        let count = variable.known.count.as_ref();
+        let length = match count.map(|count| count.bits(frame, &mut self.pieces)) {
+            Some(Err(fault)) => {
+                slots.fill(fault.into());
+                return;
+            }
+            Some(Ok(length)) => Some(length),
+            None => None,
+        };
         if let Err(fault) = frame.locate(&variable.known.place, &mut self.pieces) {
             slots.fill(fault.into());
+            return;
+        }
+        if let Some(length) = length {
+            for (leaf, slot) in leaves.iter().zip(slots) {
+                let end = leaf.bit_offset.saturating_add(leaf.bit_size.into());
+                *slot = if end <= length {
+                    observation(read_leaf(frame, leaf, &self.pieces))
+                } else {
+                    Fault::unreadable("the array ends before it").into()
+                };
+            }
             return;
         }
         // The common case: one stretch of memory, read at once.
@@ -212,7 +232,7 @@ fn read_leaf(frame: &Frame<'_>, leaf: &Leaf, pieces: &[Piece]) -> Result<Value, 
 }
 
 /// Some bits of an object that lies in pieces: all of them, or none.
-fn object_bits(
+pub(crate) fn object_bits(
     frame: &Frame<'_>,
     pieces: &[Piece],
     start: u64,
@@ -314,6 +334,13 @@ pub(crate) fn pointer(file: &File, raw: u64, bias: u64) -> PointerValue {
     let stated = raw.wrapping_sub(bias);
     let (inside, ending) = file.extents_at(stated);
     let end_of = ending.map(|extent| (file.source_name(extent).0, extent.size));
+    // What has no name of its own in the source, or none at all, is known by its bytes. Right behind an object it is
+    // either that or the end of the object.
+    if inside.is_none_or(|extent| file.is_unnamed(extent))
+        && let Some(literal) = file.literal(stated, end_of.clone())
+    {
+        return PointerValue::Literal(literal);
+    }
     match (inside, end_of) {
         (Some(extent), end_of) => {
             let (name, derived) = file.source_name(extent);

@@ -11,11 +11,12 @@ use crate::expression::budget;
 use crate::frame::Scope;
 use crate::globals::{Globals, GlobalsOfUnit};
 use crate::layout::{Layout, Shape, layout};
+use crate::length::Count;
 use crate::place::{Place, Text};
 use crate::scopes::{Candidate, globals, instances, locals};
 use crate::tree::Damage;
 use crate::units::{EntryId, Units};
-use crate::{Error, Leaf, LeafKey, Line, ScalarKind, Svma};
+use crate::{Error, Leaf, LeafKey, Line, Omitted, ScalarKind, Svma};
 
 /// What a site shall hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +105,7 @@ impl<'s> Leaves<'s> {
 pub(crate) struct Block {
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) variables: Vec<Variable>,
+    pub(crate) omitted: Vec<Omitted>,
 }
 
 /// A variable of a site.
@@ -123,6 +125,8 @@ pub(crate) struct Known {
     pub(crate) fixed: bool,
     pub(crate) place: Place,
     pub(crate) text: Text,
+    /// For an array whose length is known at run time only.
+    pub(crate) count: Option<Count>,
 }
 
 impl Variable {
@@ -172,6 +176,16 @@ impl Site {
             (true, false) => Storage::Memory,
             (false, _) => Storage::Elsewhere,
         }
+    }
+
+    /// The variables of its functions that are not looked at in full (C).
+    pub fn omitted(&self) -> &[Omitted] {
+        &self.own.omitted
+    }
+
+    /// The same of the unit, shared with other sites.
+    pub fn omitted_globals(&self) -> &Arc<[Omitted]> {
+        &self.globals.fixed.omitted
     }
 
     pub(crate) fn variable_of(&self, leaf: usize) -> Option<&Known> {
@@ -318,13 +332,26 @@ impl Block {
                 )
             }
         };
-        if layout.shapes.is_empty() {
-            return;
-        }
-        let first_leaf = self.leaves.len();
         let parameter = units
             .tag(candidate.entry)
             .is_ok_and(|tag| tag == dw::DW_TAG_formal_parameter);
+        if !layout.omissions.is_empty() {
+            self.omitted.push(Omitted {
+                function: candidate.function.clone(),
+                variable: candidate.name.clone(),
+                decl_line: candidate.decl_line,
+                depth: candidate.depth,
+                parameter,
+                reasons: layout.omissions.iter().copied().collect(),
+            });
+        }
+        if layout.shapes.is_empty() {
+            return;
+        }
+        let count = layout
+            .length
+            .map(|length| Count::new(units, length, candidate.entry, pc));
+        let first_leaf = self.leaves.len();
         self.leaves.extend(layout.shapes.iter().map(|shape| Leaf {
             key: LeafKey {
                 function: candidate.function.clone(),
@@ -363,6 +390,7 @@ impl Block {
                     .is_some_and(|(_, value)| value.exprloc_value().is_some()),
                 place,
                 text,
+                count,
             }),
         });
     }

@@ -247,7 +247,7 @@ fn compare(compiler: &str, level: &str, dwarf: u8) -> (usize, usize) {
                                 image.symbolise(Svma(raw as u64)).unwrap_or(("", u64::MAX));
                             assert!(inside == *offset || *offset > 0, "{name}: {}", say());
                         }
-                        PointerValue::Synthetic { .. } => {}
+                        PointerValue::Literal(_) | PointerValue::Synthetic { .. } => {}
                     }
                     values += 1;
                 }

@@ -7,9 +7,10 @@ mod support;
 use std::collections::BTreeSet;
 
 use candor_dwarf::{
-    Error, LeafKey, Line, LocationKind, Observation, PointerValue, ScalarKind, SiteOptions, Svma,
-    Value,
+    Error, LeafKey, Line, LocationKind, Observation, Omission, PointerValue, ScalarKind,
+    SiteOptions, Svma, Value,
 };
+use object::{Object as _, ObjectSection as _};
 use support::{
     Anything, Fake, body_of, build, debug_build, index, leaf, line_of, observe, site, stop_on,
 };
@@ -33,6 +34,8 @@ struct bits { unsigned a : 3; int b : 7; unsigned long long c : 33; _Bool d : 1;
 struct anonymous { int x; struct { char y; short z[2]; }; union { int u; float v; }; };
 struct node { struct node *next; void (*call)(void); };
 union whole { int i; char c[4]; };
+union longer { int short_one; long long_one; };
+union pointed { int *pointer; long number; };
 struct flexible { int n; int rest[]; };
 alias an_int = -3;
 enum plain plain_enum = B;
@@ -41,6 +44,8 @@ struct bits bits = {5, -6, 0x1ffffffffULL, 1, -9};
 struct anonymous anonymous = {1, {2, {3, 4}}, {5}};
 struct node node;
 union whole whole;
+union longer longer;
+union pointed pointed;
 struct flexible flexible = {3};
 int matrix[2][3] = {{1, 2, 3}, {4, 5, 6}};
 char letters[5] = "abcd";
@@ -100,6 +105,12 @@ fn types_are_flattened_to_scalars() {
             ("extended", (Float, false, 0, 80)),
             ("wide", (Signed, true, 0, 128)),
             ("pair[1].a", (Unsigned, false, 128, 3)),
+            ("whole.i", (Signed, true, 0, 32)),
+            ("whole.c[3]", (Char, true, 24, 8)),
+            ("anonymous.v", (Float, false, 96, 32)),
+            ("longer.short_one", (Signed, true, 0, 32)),
+            ("__real__ complex_number", (Float, false, 0, 64)),
+            ("__imag__ complex_number", (Float, false, 64, 64)),
         ] {
             assert_eq!(shape(name), expected, "{context}: {name}");
         }
@@ -110,8 +121,8 @@ fn types_are_flattened_to_scalars() {
             .collect();
         for absent in [
             "whole",
-            "whole.i",
-            "anonymous.u",
+            "longer.long_one",
+            "pointed.number",
             "complex_number",
             "flexible.rest[0]",
             "big[6]",
@@ -122,7 +133,19 @@ fn types_are_flattened_to_scalars() {
             names.contains("big[5]"),
             "{context}: the cap cuts an array short"
         );
-        // Variable-length arrays are left out; what is beside them is not.
+        let reasons: BTreeSet<(&str, Omission)> = site
+            .omitted_globals()
+            .iter()
+            .flat_map(|omitted| omitted.reasons.iter().map(|why| (&*omitted.variable, *why)))
+            .collect();
+        let expected = [
+            ("longer", Omission::UnionPart),
+            ("pointed", Omission::UnionPart),
+            ("big", Omission::ElementsBeyondLimit),
+            ("pair", Omission::ElementsBeyondLimit),
+        ];
+        assert_eq!(reasons, expected.into(), "{context}");
+        // Of a variable-length array there are as many elements as are wanted; some of them may not exist.
         let vla = support::site(&image, body_of(&image, "vla_user"));
         let names: Vec<String> = vla
             .leaves()
@@ -130,9 +153,12 @@ fn types_are_flattened_to_scalars() {
             .map(|leaf| leaf.key.to_string())
             .collect();
         assert!(
-            names.contains(&"after".into()) && !names.iter().any(|name| name.starts_with("vla")),
+            ["after", "vla[0]", "vla[63]"]
+                .iter()
+                .all(|name| names.contains(&(*name).to_owned())),
             "{context}: {names:?}"
         );
+        assert!(!names.contains(&"vla[64]".into()), "{context}");
     }
 }
 
@@ -532,6 +558,60 @@ fn pointers_are_named_by_the_source() {
         assert_eq!(see(address("first")).agrees(&named), Some(false));
         assert_eq!(see(0).agrees(&see(0x7fff_0000)), Some(false));
         assert_eq!(see(0x7fff_0000).agrees(&see(0x7fff_0008)), None);
+    }
+}
+
+/// As in zlib: strings lie right behind tables, where their addresses are the ends of those tables, too.
+#[test]
+fn pointers_to_literals_are_known_by_their_bytes() {
+    let source = "static const unsigned short order[19] = {16, 17, 18};\nconst char *version = \"1.3.2\";\nconst char *message = \"need dictionary\";\nconst int *made = (const int[]){7, 8};\nconst unsigned short *inside = &order[2];\nint main(void) {\n  int r = version[order[3]] + *made;\n  version++;\n  return r + *inside;\n}\n";
+    let see = |compiler: &str, level: &str, name: &str| {
+        let built = debug_build(compiler, level, 5, source);
+        let image = built.image();
+        let site = site(&image, body_of(&image, "main"));
+        let address = image.symbol(name).unwrap().address.0;
+        let data = built.bytes();
+        let file = object::File::parse(&*data).unwrap();
+        let value = file.sections().find_map(|section| {
+            let found = section.data_range(address, 8).ok()??;
+            (section.kind() == object::SectionKind::Data).then(|| found.to_vec())
+        });
+        let machine = Fake {
+            memory: vec![(address, value.unwrap())],
+            ..Fake::default()
+        };
+        match observe(&image, &site, &machine, name) {
+            Observation::Value(Value::Pointer(pointer)) => pointer,
+            other => panic!("{other:?}"),
+        }
+    };
+    let builds = [
+        ("gcc-12", "-O0"),
+        ("gcc-12", "-O2"),
+        ("clang-19", "-O0"),
+        ("clang-19", "-O2"),
+    ];
+    for (compiler, level) in builds {
+        for (name, shown) in [
+            ("version", "\"1.3.2\""),
+            ("message", "\"need dictionary\""),
+            ("inside", "&order+4"),
+        ] {
+            let seen = see(compiler, level, name);
+            assert_eq!(seen.to_string(), shown, "{compiler} {level}");
+            assert_eq!(seen.agrees(&see("gcc-12", "-O0", name)), Some(true));
+        }
+        let (version, message) = (
+            see(compiler, level, "version"),
+            see("clang-19", "-O0", "message"),
+        );
+        assert_ne!(version.agrees(&message), Some(true));
+        let made = see(compiler, level, "made");
+        assert_ne!(
+            made.agrees(&see("gcc-12", "-O0", "made")),
+            Some(false),
+            "{compiler} {level}: {made}"
+        );
     }
 }
 

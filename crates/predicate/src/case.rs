@@ -108,6 +108,10 @@ impl Subject {
 
 /// The name at the front of an access path.
 fn root(variable: &str) -> &str {
+    let variable = ["__real__ ", "__imag__ "]
+        .iter()
+        .find_map(|part| variable.strip_prefix(part))
+        .unwrap_or(variable);
     variable
         .trim_start_matches(['*', '(', '&'])
         .split(['.', '[', '-', ')'])
@@ -548,7 +552,13 @@ mod tests {
 
     #[test]
     fn roots_of_access_paths() {
-        for (path, expected) in [("a", "a"), ("a[1].x", "a"), ("(*p).x", "p"), ("*q", "q")] {
+        for (path, expected) in [
+            ("a", "a"),
+            ("a[1].x", "a"),
+            ("(*p).x", "p"),
+            ("*q", "q"),
+            ("__imag__ s.z", "s"),
+        ] {
             assert_eq!(root(path), expected);
         }
     }

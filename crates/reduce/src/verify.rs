@@ -68,7 +68,7 @@ pub fn verify(
     let same = |finding: &&Finding| {
         finding.kind == *kind
             && finding.function == subject.function
-            && finding.variable.split(['.', '[']).next() == Some(subject.root())
+            && finding.root() == subject.root()
     };
     Ok(match report.findings.iter().find(same) {
         Some(finding) => Ok(Verified {

@@ -73,6 +73,8 @@ api! {
     clang_File_isEqual(CXFile, CXFile) -> c_int;
     clang_getTranslationUnitCursor(CXTranslationUnit) -> CXCursor;
     clang_visitChildren(CXCursor, CXCursorVisitor, *mut c_void) -> c_uint;
+    clang_getCursorReferenced(CXCursor) -> CXCursor;
+    clang_getCanonicalCursor(CXCursor) -> CXCursor;
     clang_getCursorKind(CXCursor) -> CXCursorKind;
     clang_getCursorSpelling(CXCursor) -> CXString;
     clang_getCursorExtent(CXCursor) -> CXSourceRange;
@@ -398,6 +400,10 @@ impl<'api> Tu<'api> {
     forward! { value
         /// Its kind.
         kind(Cursor) -> CXCursorKind = clang_getCursorKind;
+        /// What a reference refers to.
+        referenced(Cursor) -> Cursor = clang_getCursorReferenced;
+        /// Of several declarations of one thing the one that stands for all.
+        canonical_cursor(Cursor) -> Cursor = clang_getCanonicalCursor;
         /// Where its name is.
         location(Cursor) -> CXSourceLocation = clang_getCursorLocation;
         /// The storage class written.

@@ -67,6 +67,7 @@ impl Walker<'_> {
         {
             function.has_restrict = true;
         }
+        self.note_declared(cursor);
         let id = self.variables.len();
         self.variables.push(Variable {
             id,

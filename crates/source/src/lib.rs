@@ -30,6 +30,7 @@ pub mod unit;
 
 mod api;
 mod declare;
+mod reads;
 mod statement;
 mod trial;
 mod types_from_clang;

@@ -117,7 +117,7 @@ impl Walker<'_> {
         })
     }
 
-    fn expression_kind(&self, expression: Cursor, span: &Range<usize>) -> ExpressionKind {
+    pub fn expression_kind(&self, expression: Cursor, span: &Range<usize>) -> ExpressionKind {
         let is_assignment = match self.tu.kind(expression) {
             CXCursor_CallExpr => return ExpressionKind::Call,
             CXCursor_CompoundAssignOperator => true,

@@ -22,6 +22,8 @@ pub struct Unit {
     pub(crate) points: Points,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) language: Language,
+    /// Static variables that nothing reads, by number (C).
+    pub(crate) never_read: HashSet<usize>,
 }
 
 /// The language of a unit, and what only makes sense in it.
@@ -384,6 +386,17 @@ impl Unit {
             Language::C => true,
             Language::Rust(facts) => !facts.ambiguous.contains(&variable.id),
         }
+    }
+
+    /// Whether the program ever reads the variable called `name` that is declared at `decl_line` (of debug information).
+    /// False only for static variables of C.
+    #[must_use]
+    pub fn is_ever_read(&self, name: &str, decl_line: u32) -> bool {
+        let is_it = |id: &usize| {
+            let variable = self.variables.get(*id);
+            variable.is_some_and(|it| it.name == name && it.debug_line == decl_line)
+        };
+        !self.never_read.iter().any(is_it)
     }
 
     /// Whether a type of the file is `Copy`, by its plain name.

@@ -16,6 +16,7 @@ use clang_sys::*;
 
 use crate::api::{Cursor, Tu};
 use crate::error::Error;
+use crate::reads::Reads;
 use crate::text::{has_line_directives, may_have_statement_expressions};
 use crate::types_from_clang::TypeReader;
 use crate::unit::{Function, Points, Scope, SkipReason, Unit, Variable};
@@ -51,6 +52,7 @@ pub struct Walker<'tu> {
     line_directives: bool,
     look_for_blocks: bool,
     returns_twice: Vec<String>,
+    pub reads: Reads,
     /// The line where [`MAX_NESTING`] was met.
     too_deep: Option<u32>,
 }
@@ -65,6 +67,8 @@ pub struct Around {
     pub loops: u32,
     pub breakables: u32,
     pub in_statement_expression: bool,
+    /// The statement's value is that of a `({ })`.
+    pub is_value: bool,
 }
 
 /// What a block is the body of.
@@ -99,6 +103,7 @@ pub fn walk<'tu>(
         line_directives: has_line_directives(&text),
         look_for_blocks: may_have_statement_expressions(&text),
         returns_twice,
+        reads: Reads::default(),
         too_deep: None,
         text,
     };
@@ -118,7 +123,9 @@ pub fn walk<'tu>(
             limit: MAX_NESTING,
         });
     }
+    let never_read = walker.never_read();
     Ok(Unit {
+        never_read,
         path: path.to_path_buf(),
         text: walker.text,
         functions: walker.functions,
@@ -209,6 +216,7 @@ impl<'tu> Walker<'tu> {
             loops: 0,
             breakables: 0,
             in_statement_expression: false,
+            is_value: false,
         };
         self.block(body, around, BlockKind::Plain);
     }
@@ -246,7 +254,7 @@ impl<'tu> Walker<'tu> {
                 Ok(point) => self.points.points.push(point),
                 Err(reason) => self.skip(reason),
             }
-            self.statement(statement, inside);
+            self.statement(statement, Around { is_value, ..inside });
             // A `case` may be anywhere inside what is not a plain declaration or expression.
             reachable |= tu.is_statement(statement_kind) && statement_kind != CXCursor_DeclStmt;
             gap = Some(self.span(statement).end);
@@ -256,8 +264,10 @@ impl<'tu> Walker<'tu> {
     /// Descends into a statement, for the blocks and declarations in it.
     fn statement(&mut self, statement: Cursor, around: Around) {
         let tu = self.tu;
+        let is_value = around.is_value;
         let around = Around {
             nesting: around.nesting + 1,
+            is_value: false,
             ..around
         };
         if around.nesting > MAX_NESTING {
@@ -276,7 +286,12 @@ impl<'tu> Walker<'tu> {
             CXCursor_NullStmt | CXCursor_GotoStmt | CXCursor_BreakStmt | CXCursor_ContinueStmt => {
                 return;
             }
-            _ if tu.is_expression(kind) => return self.expression(statement, around),
+            _ if tu.is_expression(kind) => {
+                if !is_value {
+                    self.unused_value(statement);
+                }
+                return self.expression(statement, around);
+            }
             _ => tu.children(statement),
         };
         match (kind, children.as_slice()) {
@@ -293,6 +308,9 @@ impl<'tu> Walker<'tu> {
                     if tu.kind(*part) == CXCursor_DeclStmt {
                         self.declarations(&tu.children(*part), around);
                     } else {
+                        if self.is_no_condition(statement, *part) {
+                            self.unused_value(*part);
+                        }
                         self.expression(*part, around);
                     }
                 }
@@ -323,7 +341,7 @@ impl<'tu> Walker<'tu> {
                         function.labels.push(label);
                     }
                 }
-                self.statement(*labelled, around);
+                self.statement(*labelled, Around { is_value, ..around });
             }
             (CXCursor_DeclStmt, declarations) => self.declarations(declarations, around),
             // An attributed statement.

@@ -384,3 +384,86 @@ fn what_belongs_to_the_system_is_marked() {
     assert_eq!(variable(&unit, "stdout").origin, Origin::System);
     assert_eq!(variable(&unit, "file").origin, Origin::Main);
 }
+
+#[test]
+fn statics_that_are_only_written() {
+    let read = |text: &str| {
+        let unit = parse(&format!("struct s {{ int m; int a[2]; }};\n{text}"));
+        let names = ["x", "y"];
+        let line = |name: &str| {
+            let all = unit.variables().iter();
+            all.filter(|v| v.name == name).map(|v| v.debug_line).next()
+        };
+        names.map(|name| line(name).map(|line| unit.is_ever_read(name, line)))
+    };
+    let one = |text: &str| read(text)[0];
+    for body in [
+        "x = 1;",
+        "x++; ++x; --x;",
+        "x += 2; x <<= 1;",
+        "(void)(x = 1);",
+        "if (1) x = 1; else x = 2;",
+        "for (x = 0; y < 3; x++) y++;",
+        "x = 1, y = 2;",
+        "y ? (x = 1) : (x = 2);",
+        "y = sizeof x;",
+        "switch (y) { case 1: x = 3; break; default: x++; }",
+        "int z = ({ x = 1; y; });",
+    ] {
+        let text = format!("static int x, y; void f(void) {{ {body} }}\n");
+        assert_eq!(one(&text), Some(false), "{body}");
+    }
+    for body in [
+        "y = x;",
+        "y = x = 1;",
+        "y = x++;",
+        "x = x + 1;",
+        "int *p = &x;",
+        "while (x++) { }",
+        "for (; x++; ) { }",
+        "if (x = 1) { }",
+        "f(x);",
+        "int z = ({ x = 1; });",
+        "x;",
+        "((int *)&x)[0] = 1;",
+    ] {
+        let text = format!("int f(int); static int x, y; void g(void) {{ {body} }}\n");
+        assert_eq!(one(&text), Some(true), "{body}");
+    }
+    assert_eq!(
+        one("static struct s x; void f(void) { x.m = 1; x.a[1] = 2; }\n"),
+        Some(false)
+    );
+    assert_eq!(
+        one("static struct s x; void f(int i) { x.a[i]++; }\n"),
+        Some(false)
+    );
+    assert_eq!(
+        one("static int x[3]; void f(int i) { x[i] = 1; }\n"),
+        Some(false)
+    );
+    assert_eq!(
+        one("static int *x; void f(int i) { x[i] = 1; }\n"),
+        Some(true)
+    );
+    assert_eq!(
+        one("static struct s *x; void f(void) { x->m = 1; }\n"),
+        Some(true)
+    );
+    assert_eq!(one("static void *x = &x;\n"), Some(false));
+    assert_eq!(one("static int x; static int *y = &x;\n"), Some(true));
+    assert_eq!(
+        one("static int x; int f(void) { return x; } static int x = 1;\n"),
+        Some(true)
+    );
+    // what others may read, and names that mean another variable
+    assert_eq!(one("int x; void f(void) { x = 1; }\n"), Some(true));
+    assert_eq!(
+        one("static int x; int f(int x) { return x; }\n"),
+        Some(false)
+    );
+    assert_eq!(
+        read("void f(int y) { static int x; x = y; }\n"),
+        [Some(false), Some(true)]
+    );
+}

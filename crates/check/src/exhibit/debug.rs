@@ -62,7 +62,7 @@ impl DebugRequest<'_> {
     }
 
     fn root(&self) -> &str {
-        self.variable
+        candor_dwarf::without_part(self.variable)
             .trim_start_matches(['*', '(', '&'])
             .split(['.', '[', '-', ')'])
             .next()

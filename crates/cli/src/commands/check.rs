@@ -32,6 +32,9 @@ Examples:
   candor check --binary app --reference app-O0       two builds of your own, line by line
   candor check --package . --bin app -- args         a cargo package, debug against release";
 
+/// Scalars looked at per variable unless told otherwise.
+const ELEMENTS: u32 = 64;
+
 /// Arguments of `candor check`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -77,6 +80,10 @@ pub struct Args {
     /// Leave globals out
     #[arg(long)]
     no_globals: bool,
+
+    /// Scalars looked at per variable
+    #[arg(long, value_name = "N", default_value_t = ELEMENTS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    elements: u32,
 
     /// Also ask gdb and lldb where the debug information is right
     #[arg(long)]
@@ -183,6 +190,7 @@ fn settings(args: &Args, context: &Context) -> Settings {
             .or(context.config.timeout)
             .unwrap_or(defaults.time),
         globals: !args.no_globals,
+        leaf_cap: args.elements as usize,
         max_stops: args.max_stops,
         jobs: args.jobs.or(context.config.jobs).unwrap_or(defaults.jobs),
         audit: args.audit,
@@ -418,6 +426,9 @@ fn replay(
         PointChoice::Own => words.extend(["--points".into(), "own".into()]),
         PointChoice::Rounds(_) => {}
     }
+    if args.elements != ELEMENTS {
+        words.extend(["--elements".into(), args.elements.to_string()]);
+    }
     words.extend(args.surroundings.words());
     words.join(" ")
 }
@@ -452,7 +463,7 @@ fn print(report: &Report) {
     let left_out: usize = report.not_compared.values().sum();
     if left_out > 0 {
         println!(
-            "not compared: {left_out} variables at points ({})",
+            "not compared, or not in full: {left_out} variables at points ({})",
             reasons(&report.not_compared)
         );
     }

@@ -102,8 +102,7 @@ pub(super) fn judge(
 
 /// The variable without its path: which of its parts is wrong differs from build to build.
 fn root(finding: &Finding) -> &str {
-    let name = finding.variable.split(['.', '[']).next();
-    name.unwrap_or(&finding.variable)
+    finding.root()
 }
 
 /// Findings on one variable by compilers of one family.

@@ -1,6 +1,6 @@
 //! One walk over a parsed Rust file: functions, scopes, names, points.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,6 +80,7 @@ pub(super) fn unit(path: &Path, text: String) -> Result<Unit, Error> {
         .map(|v| v.id)
         .collect();
     Ok(Unit {
+        never_read: HashSet::new(),
         path: path.to_path_buf(),
         text,
         functions,

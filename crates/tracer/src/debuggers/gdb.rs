@@ -89,7 +89,12 @@ pub(super) fn commands(
             let _ = writeln!(text, "frame {}", leaf.depth);
             depth = leaf.depth;
         }
-        let _ = writeln!(text, "print {leaf}");
+        let shown = match leaf.complex_part() {
+            Some(("__real__", path)) => format!("$_creal({}{path})", leaf.variable),
+            Some((_, path)) => format!("$_cimag({}{path})", leaf.variable),
+            None => leaf.to_string(),
+        };
+        let _ = writeln!(text, "print {shown}");
     }
     text.push_str("kill\n");
     text

@@ -18,6 +18,7 @@ gc.disable()  # the many small lists are no cycles
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEX = re.compile(r"(?:\([^)]*\) )?0x([0-9a-f]+)$")
+COMPLEX = re.compile(r"(?:\([^)]*\) )?(\S.*?) \+ (\S.*)i$")
 PART = re.compile(r"\.(\w+|\*|\?)|\[(\d+)\]")
 with open(os.path.join(HERE, "request.json")) as file:
     REQUEST = json.load(file)
@@ -47,6 +48,28 @@ def is_function(name, wanted):
     return name.split("(")[0] == wanted or name == wanted or name.endswith("::" + wanted)
 
 
+class Half:
+    """A part of a complex number. gdb's Python has no operation for it."""
+
+    def __init__(self, value, name):
+        self.value = value
+        self.second = name == "__imag__"
+
+    def answer(self):
+        kind = self.value.type.strip_typedefs()
+        if kind.code != getattr(gdb, "TYPE_CODE_COMPLEX", None):
+            return ["e", "not a complex number"]
+        if self.value.is_optimized_out:
+            return "o"
+        text = self.value.format_string(format="x", symbols=False)
+        parts = COMPLEX.match(text)
+        text = parts.group(2 if self.second else 1) if parts else text
+        digits = HEX.match(text)
+        if digits:
+            return ["f", digits.group(1), kind.target().sizeof]
+        return "o" if "optimized out" in text or "unavailable" in text else ["t", text]
+
+
 class Variant:
     """Which variant a Rust enumeration is."""
 
@@ -71,6 +94,8 @@ def part(value, what):
     """One step on the path of a leaf: a field, an element; in Rust also `*`, `?` and elements behind a pointer."""
     if what == "*":
         return value.dereference()
+    if what in ("__real__", "__imag__"):
+        return Half(value, what)
     if what == "?":
         return Variant(next((f.name for f in value.type.fields() if f.name), "?"))
     if isinstance(what, int):
@@ -217,6 +242,8 @@ def answers(site, frame):
                     found = part(value, what)
                     if isinstance(found, Variant):
                         values.append((["v", found.name, 0], None))
+                    elif isinstance(found, Half):
+                        values.append((found.answer(), None))
                     else:
                         values.append((found, whole or found.address is not None))
         except gdb.error as error:

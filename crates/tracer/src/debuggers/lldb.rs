@@ -71,7 +71,9 @@ pub(super) fn commands(launch: &Launch, query: &Query, stdin: Option<&Path>) -> 
         } else {
             "target variable"
         };
-        let _ = writeln!(text, "{show} {leaf}");
+        // lldb shows both parts of a complex number, and has no way to ask for one
+        let path = leaf.complex_part().map_or(&*leaf.path, |(_, path)| path);
+        let _ = writeln!(text, "{show} {}{path}", leaf.variable);
     }
     text.push_str("process kill\n");
     text

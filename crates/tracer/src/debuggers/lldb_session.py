@@ -9,6 +9,7 @@ import re
 import lldb
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+HALVES = ("__real__", "__imag__")
 SIGTRAP, SIGSTOP = 5, 19  # lldb's own
 PART = re.compile(r"\.(\w+|\*|\?)|\[(\d+)\]")
 
@@ -137,9 +138,13 @@ class Session:
                     roots[key] = self.root(frame, *key)
                 value = roots[key]
                 value.SetPreferSyntheticValue(False)
+                half = None
                 for field, index in PART.findall(path):
-                    value = part(value, field, index)
-                yield scalar(value)
+                    if field in HALVES:
+                        half = HALVES.index(field)
+                    else:
+                        value = part(value, field, index)
+                yield scalar(value) if half is None else half_of(value, half)
             except Unknown as error:
                 yield ["e", str(error)]
 
@@ -197,6 +202,22 @@ def part(value, field, index):
         target = value.GetTarget()
         return target.CreateValueFromAddress("element", target.ResolveLoadAddress(at), element)
     return value.GetChildAtIndex(int(index), lldb.eNoDynamicValues, False)
+
+
+def half_of(value, half):
+    """A part of a complex number, which has no children in lldb."""
+    kind = value.GetType().GetCanonicalType()
+    size = kind.GetByteSize() // 2
+    if not kind.GetTypeFlags() & lldb.eTypeIsComplex:
+        return ["e", "not a complex number"]
+    error = value.GetError()
+    data = value.GetData().ReadRawData(error, half * size, size) if error.Success() else None
+    if error.Success() and data is not None:
+        return ["f", "%x" % int.from_bytes(data[:10] if size == 16 else data, "little"), size]
+    text = error.GetCString() or "no value"
+    if "not available" in text or "optimized out" in text:
+        return "o"
+    return ["e", text]
 
 
 def scalar(value):
