@@ -324,9 +324,7 @@ impl<'a> Comparison<'a> {
     /// zero.
     fn wrong_kind(&self, key: &LeafKey, id: KeyId, shown: &Value) -> Kind {
         if !self.plan.unit.is_rust() {
-            let is_static = self.plan.is_static(&key.variable, key.decl_line.0);
-            let is_read = self.plan.unit.is_ever_read(&key.variable, key.decl_line.0);
-            return match is_static && !is_read {
+            return match self.plan.is_write_only(&key.variable, key.decl_line.0) {
                 true => Kind::WriteOnlyStatic,
                 false => Kind::WrongValue,
             };

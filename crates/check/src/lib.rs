@@ -45,8 +45,9 @@ pub use error::Error;
 pub use finding::{
     Class, Counts, Finding, Kind, Place, Report, RoundRow, Row, Signature, Undecided, relation,
 };
-pub use native::{Seen, Sighting, is_described, look};
+pub use native::{Seen, Sighting, is_described, look, look_quietly};
 pub use plan::{Plan, PointChoice, SILENT};
+pub use quiet::Held;
 pub use rounds::{Effort, Round};
 pub use run::{Progress, Replay, Request, Settings, Toolset, check};
 pub use truth::{Reference, Truth, references, references_of, same_value};

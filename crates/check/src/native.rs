@@ -7,9 +7,10 @@ use candor_dwarf::Image;
 use candor_toolchain::Program;
 use candor_tracer::{Mode, Outcome, trace};
 
-use crate::compare::{Comparison, Watch};
+use crate::compare::{Comparison, Suspect, Watch};
 use crate::finding::{Counts, Kind};
 use crate::plan::Plan;
+use crate::quiet::Held;
 use crate::truth::{Truth, launch, options};
 use crate::workshop::{Executable, Workshop};
 use crate::{Error, Settings};
@@ -76,30 +77,51 @@ pub fn look(
     };
     let build = (executable, &image);
     let seen = compare_build(workshop, program, plan, truth, build, settings, watch, None)?;
-    Ok(seen.map(|comparison| {
-        let candidates = comparison
-            .suspects
-            .values()
-            .flat_map(|suspect| &suspect.candidates);
-        let sightings = candidates
-            .map(|candidate| Sighting {
-                kind: candidate.kind,
-                function: candidate.key.function.as_deref().map(str::to_owned),
-                variable: candidate.key.to_string(),
-                root: candidate.key.variable.to_string(),
-                declared: candidate.key.decl_line.0,
-                line: candidate.spot.line,
-                expected: candidate.expected.as_ref().map(ToString::to_string),
-                shown: candidate.shown.to_string(),
-                location: candidate.location.clone(),
-            })
-            .collect();
-        Seen {
-            counts: comparison.counts,
-            sightings,
-            watch: comparison.watch,
-        }
+    Ok(seen.map(|comparison| Seen {
+        counts: comparison.counts,
+        sightings: sightings(comparison.suspects.values()),
+        watch: comparison.watch,
     }))
+}
+
+/// The same of a build without barriers.
+pub fn look_quietly(
+    workshop: &Workshop<'_>,
+    program: &Program,
+    plan: &Plan,
+    held: &Held,
+    executable: &Executable,
+    settings: &Settings,
+) -> Result<Result<Seen, String>, Error> {
+    let image = match Image::open(&executable.path) {
+        Ok(image) => image,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let seen = held.compare(workshop, program, plan, (executable, &image), settings)?;
+    Ok(seen.map(|quiet| Seen {
+        counts: quiet.counts,
+        sightings: sightings(quiet.suspects.iter()),
+        watch: None,
+    }))
+}
+
+/// What is to be said of suspects that nobody has confirmed.
+fn sightings<'s>(suspects: impl Iterator<Item = &'s Suspect>) -> Vec<Sighting> {
+    suspects
+        .flat_map(|suspect| &suspect.candidates)
+        .map(|candidate| Sighting {
+            kind: candidate.kind,
+            function: candidate.key.function.as_deref().map(str::to_owned),
+            variable: candidate.key.to_string(),
+            root: candidate.key.variable.to_string(),
+            declared: candidate.key.decl_line.0,
+            line: candidate.spot.line,
+            expected: (candidate.expected.is_some() || candidate.held.is_some())
+                .then(|| candidate.truth_in_words()),
+            shown: candidate.shown.to_string(),
+            location: candidate.location.clone(),
+        })
+        .collect()
 }
 
 /// Runs a build under the comparison with `truth`; the inner error says why nothing came of it.

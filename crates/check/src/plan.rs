@@ -88,7 +88,7 @@ impl Plan {
         let points = &unit.points().points;
         let mut only = None;
         let mut chosen: BTreeSet<usize> = match choice {
-            PointChoice::All | PointChoice::None | PointChoice::Rounds(_) => points
+            PointChoice::All | PointChoice::Rounds(_) => points
                 .iter()
                 .filter(|point| !is_silent(&unit, point.function))
                 .map(|point| point.id)
@@ -102,7 +102,7 @@ impl Plan {
                 }
                 numbers.iter().copied().collect()
             }
-            PointChoice::Own => BTreeSet::new(),
+            PointChoice::Own | PointChoice::None => BTreeSet::new(),
             PointChoice::Share { fraction, seed } => (0..points.len())
                 .filter(|index| unit_interval(*seed, *index as u64) < *fraction)
                 .collect(),
@@ -126,7 +126,10 @@ impl Plan {
                 "it has no statement before which a barrier can stand",
             ));
         }
-        let (text, on_line) = with_barriers(&unit, &chosen, path)?;
+        let (mut text, on_line) = with_barriers(&unit, &chosen, path)?;
+        if *choice == PointChoice::None {
+            text = unit.text().to_owned();
+        }
         Ok(Plan {
             unit,
             chosen,
@@ -193,6 +196,11 @@ impl Plan {
                 && variable.debug_line == decl_line
                 && variable.storage == Storage::Static
         })
+    }
+
+    /// Whether it is a `static` that a C program never reads.
+    pub fn is_write_only(&self, name: &str, decl_line: u32) -> bool {
+        self.is_static(name, decl_line) && !self.unit.is_ever_read(name, decl_line)
     }
 
     /// Where the barriers are, as offsets in the original.

@@ -34,9 +34,9 @@ use candor_tracer::{
 use crate::compare::{Candidate, Spot, Suspect, VariableName, variable_name};
 use crate::finding::{Class, Counts, Kind};
 use crate::plan::Plan;
-use crate::truth::{launch, options, references, same_value};
+use crate::truth::{Reference, launch, options, same_value};
 use crate::workshop::{Executable, Workshop};
-use crate::{Error, Settings, Toolset};
+use crate::{Error, Settings};
 
 /// Visits of an address in an optimised build; those that come later say little new.
 const VISITS: u32 = 128;
@@ -441,7 +441,7 @@ fn lasting(name: &str) -> Option<&str> {
 
 /// What the variables of the program held, as unoptimised builds say.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     timelines: Vec<Timeline>,
 }
 
@@ -460,30 +460,26 @@ pub(crate) struct QuietSeen {
 impl Held {
     /// Runs the reference builds of `program`; the inner error says why their word is not enough.
     pub fn establish(
-        tools: &Toolset<'_>,
+        workshop: &Workshop<'_>,
+        references: &[Reference<'_>],
         program: &Program,
         plan: &Plan,
         settings: &Settings,
     ) -> Result<Result<Self, String>, Error> {
         let mut timelines: Vec<(String, Timeline)> = Vec::new();
-        for reference in &references(tools.workshop, tools.compilers)? {
-            let built = tools.workshop.build(
-                reference.compiler,
-                program,
-                &plan.unit.text().to_owned(),
-                &reference.flags,
-            )?;
-            let executable = match built {
+        for (reference, fill) in with_two_stacks(references) {
+            let (compiler, text) = (reference.compiler, plan.unit.text());
+            let executable = match workshop.build(compiler, program, text, &reference.flags)? {
                 Ok(executable) => executable,
-                Err(reason) => return Ok(Err(format!("{}: {reason}", reference.compiler))),
+                Err(reason) => return Ok(Err(format!("{compiler}: {reason}"))),
             };
-            let timeline = record(tools.workshop, program, &executable, settings)?;
-            let name = reference.compiler.name.clone();
+            let timeline = record(workshop, program, &executable, settings, fill)?;
+            let name = compiler.name.clone();
             match timelines.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, first)) => {
                     if !first.agree(&timeline) {
                         return Ok(Err(format!(
-                            "two unoptimised builds by {name} do not run alike"
+                            "two unoptimised builds by {name} do not run in the same way"
                         )));
                     }
                 }
@@ -555,7 +551,7 @@ impl Held {
     }
 
     /// Compares one build; the inner error says why its run cannot be held against it.
-    pub fn compare(
+    pub(crate) fn compare(
         &self,
         workshop: &Workshop<'_>,
         program: &Program,
@@ -578,7 +574,7 @@ impl Held {
     }
 
     /// The same for any way of running it.
-    pub fn judge(
+    pub(crate) fn judge(
         &self,
         image: &Image,
         plan: Option<&Plan>,
@@ -644,11 +640,32 @@ fn reference_mode() -> Quiet {
     }
 }
 
+/// The references, and if no two of them differ in what fills the stack of one compiler's build alone, the first of them
+/// with its stack filled in two ways: what is not initialised must show.
+fn with_two_stacks<'r, 'a>(
+    references: &'r [Reference<'a>],
+) -> Vec<(&'r Reference<'a>, Option<u8>)> {
+    let mut runs: Vec<(&Reference<'_>, Option<u8>)> = references
+        .iter()
+        .map(|reference| (reference, None))
+        .collect();
+    let name = |reference: &Reference<'_>| reference.compiler.name.clone();
+    let names: HashSet<String> = references.iter().map(name).collect();
+    if names.len() == references.len()
+        && let Some(first) = references.first()
+    {
+        runs.retain(|(reference, _)| name(reference) != name(first));
+        runs.splice(..0, [(first, Some(0)), (first, Some(0xfe))]);
+    }
+    runs
+}
+
 fn record(
     workshop: &Workshop<'_>,
     program: &Program,
     executable: &Executable,
     settings: &Settings,
+    fill: Option<u8>,
 ) -> Result<Timeline, Error> {
     let image = Image::open(&executable.path)?;
     let mut timeline = Timeline::default();
@@ -658,7 +675,10 @@ fn record(
         workshop.sandbox,
         &image,
         &launch(executable, program, settings),
-        &Mode::Quiet(reference_mode()),
+        &Mode::Quiet(Quiet {
+            fill,
+            ..reference_mode()
+        }),
         &options,
         &mut timeline,
     )?;
@@ -943,6 +963,13 @@ impl Watcher<'_> {
                                     .is_some_and(|f| Some(f.name.as_str()) == function)
                         });
                         doubt.candidate.spot.point = point.map(|point| point.id);
+                    }
+                    let key = &doubt.candidate.key;
+                    let (name, declared) = (&key.variable, key.decl_line.0);
+                    if doubt.candidate.kind == Kind::WrongValue
+                        && plan.is_some_and(|plan| plan.is_write_only(name, declared))
+                    {
+                        doubt.candidate.kind = Kind::WriteOnlyStatic;
                     }
                     suspect.candidates.push(doubt.candidate);
                 }

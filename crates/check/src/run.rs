@@ -22,7 +22,7 @@ use crate::quiet::Held;
 use crate::rounds::{Effort, Round, sparse};
 use crate::rust_shadow::RustShadows;
 use crate::shadow::Shadows;
-use crate::truth::{Truth, references_of};
+use crate::truth::{Reference, Truth, references_of};
 use crate::workshop::Workshop;
 use crate::{Error, audit};
 
@@ -103,12 +103,10 @@ pub struct Request<'a> {
 /// Where a check stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Sanitizers are judging the program.
+    /// What judges `unsafe` code is asked.
     Judging,
-    /// Reference builds are made and run.
+    /// Sanitizers judge the program, and reference builds are made and run.
     References,
-    /// The values of the program without barriers are recorded.
-    Quiet,
     /// So many of so many optimised builds are compared.
     Compared {
         /// Done.
@@ -132,11 +130,6 @@ pub fn check(
     let program = request.program;
     let settings = &request.settings;
     let plan = Plan::new(tools.clang, program, &request.points)?;
-    // rustc judges safe Rust itself
-    if !settings.judged && !program.is_rust() {
-        progress(Progress::Judging);
-        judge(tools.gate.judge(&silenced(program), settings.time)?)?;
-    }
     let under_test = request.builds.first().map(|(compiler, _)| *compiler);
     let references = references_of(tools.workshop, tools.compilers, program, under_test)?;
     let reservation = match references.first() {
@@ -151,8 +144,7 @@ pub fn check(
         }
         _ => None,
     };
-    progress(Progress::References);
-    let truth = Truth::establish(tools.workshop, program, &plan, &references, settings)?;
+    let (truth, held) = prepare(tools, request, &plan, &references, progress)?;
     let mut report = Report {
         program: program.path.display().to_string(),
         points: plan.chosen.len(),
@@ -177,14 +169,14 @@ pub fn check(
     }
     report.not_compared = not_compared(&plan, &truth);
     report.notes.extend(reservation.clone());
-    if truth.recording.len() == 0 {
+    if truth.recording.len() == 0 && request.points != PointChoice::None {
         report.notes.push("no chosen point is ever reached".into());
     }
 
     give_back(&plan);
     let reached = truth.reached();
     report.reached = reached.len();
-    let schedule = schedule(tools, request, &plan, &truth, &reached, progress)?;
+    let schedule = schedule(request, &plan, &truth, &reached, held)?;
     let (compared, interrupted) = compare_all(tools, request, &schedule, &truth, progress)?;
     let mut shadows = None;
     let mut printer = |questions: &mut dyn FnMut(&mut Printer<'_>) -> Result<(), Error>| {
@@ -295,6 +287,47 @@ pub(crate) fn silenced(program: &Program) -> Cow<'_, Program> {
     Cow::Owned(silent)
 }
 
+/// What unoptimised builds say, with and without barriers, once the sanitizers have nothing against the program. All three
+/// side by side: most programs are fit, and each waits for compilers.
+fn prepare(
+    tools: &Toolset<'_>,
+    request: &Request<'_>,
+    plan: &Plan,
+    references: &[Reference<'_>],
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<(Truth, Option<Result<Held, String>>), Error> {
+    let (program, settings) = (request.program, &request.settings);
+    // rustc judges safe Rust itself
+    let judged = || match settings.judged || program.is_rust() {
+        true => Ok(()),
+        false => judge(tools.gate.judge(&silenced(program), settings.time)?),
+    };
+    let asked = matches!(request.points, PointChoice::Rounds(_) | PointChoice::None);
+    let workshop = tools.workshop;
+    let held = || match asked && !program.is_rust() {
+        true => Held::establish(workshop, references, program, plan, settings).map(Some),
+        false => Ok(None),
+    };
+    let truth = || Truth::establish(workshop, program, plan, references, settings);
+    progress(Progress::References);
+    if settings.jobs < 2 || is_large(plan) {
+        judged()?;
+        return Ok((truth()?, held()?));
+    }
+    let (verdict, truth, held) = std::thread::scope(|scope| {
+        let (held, truth) = (scope.spawn(held), scope.spawn(truth));
+        let verdict = judged();
+        let panicked = |_| Error::unfit("a thread of candor's died on it");
+        (
+            verdict,
+            truth.join().map_err(panicked),
+            held.join().map_err(panicked),
+        )
+    });
+    verdict?;
+    Ok((truth??, held??))
+}
+
 /// One way of building the program, for every compiler and level.
 struct Arm<'p> {
     round: Round,
@@ -320,12 +353,11 @@ struct Schedule<'p> {
 
 /// Decides what to build.
 fn schedule<'p>(
-    tools: &Toolset<'_>,
     request: &Request<'_>,
     plan: &'p Plan,
     truth: &Truth,
     reached: &BTreeSet<usize>,
-    progress: &(dyn Fn(Progress) + Sync),
+    held: Option<Result<Held, String>>,
 ) -> Result<Schedule<'p>, Error> {
     let mut schedule = Schedule {
         arms: Vec::new(),
@@ -352,20 +384,16 @@ fn schedule<'p>(
             return Ok(schedule);
         }
     };
-    if request.program.is_rust() {
-        schedule.not_quiet = Some("not for Rust yet".into());
-    } else {
-        progress(Progress::Quiet);
-        match Held::establish(tools, request.program, plan, &request.settings)? {
-            Ok(held) => {
-                schedule.held = Some(held);
-                schedule.arms.push(Arm {
-                    points: PointChoice::None,
-                    ..arm(Round::Quiet)
-                });
-            }
-            Err(reason) => schedule.not_quiet = Some(reason),
+    match held {
+        Some(Ok(held)) => {
+            schedule.held = Some(held);
+            schedule.arms.push(Arm {
+                points: PointChoice::None,
+                ..arm(Round::Quiet)
+            });
         }
+        Some(Err(reason)) => schedule.not_quiet = Some(reason),
+        None => schedule.not_quiet = Some("it is for C programs only".into()),
     }
     if request.points == PointChoice::None {
         return Ok(schedule);

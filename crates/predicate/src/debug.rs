@@ -14,8 +14,8 @@
 //! Paper 000, §4: the oracle of `candor check`, which see.
 
 use candor_check::{
-    Executable, Kind, Object, Plan, PointChoice, Reference, Seen, Settings, Sighting, Toolset,
-    Truth, Watch, is_described, look, references_of,
+    Executable, Held, Kind, Object, Plan, PointChoice, Reference, Seen, Settings, Sighting,
+    Toolset, Truth, Watch, is_described, look, look_quietly, references_of,
 };
 use candor_toolchain::{Built, Compiler, Program, Sanitizer};
 
@@ -38,6 +38,23 @@ pub struct Debug<'a> {
     references: Vec<Reference<'a>>,
     settings: Settings,
     points: PointChoice,
+}
+
+/// What is true of a program, as the round that the claim was seen in wants it.
+enum Witness {
+    /// Values at barrier calls.
+    Barriers(Truth),
+    /// Values without barriers, of all references at once.
+    Quiet(Held),
+}
+
+impl Witness {
+    fn stops(&self) -> u64 {
+        match self {
+            Witness::Barriers(truth) => truth.recording.len() as u64,
+            Witness::Quiet(_) => 0,
+        }
+    }
 }
 
 /// What one look at a build comes to, before others are heard.
@@ -146,7 +163,14 @@ impl<'a> Debug<'a> {
         &self,
         program: &Program,
         plan: &Plan,
-    ) -> Result<Result<Truth, Rejection>, Error> {
+    ) -> Result<Result<Witness, Rejection>, Error> {
+        if self.points == PointChoice::None {
+            let (workshop, references) = (self.tools.workshop, &self.references);
+            let held = Held::establish(workshop, references, program, plan, &self.settings);
+            return Ok(fit(held)?
+                .and_then(|held| held.map_err(Rejection::Invalid))
+                .map(Witness::Quiet));
+        }
         let Some(first) = self.references.first() else {
             return Ok(Err(Rejection::Undecided(
                 "there is no reference build".into(),
@@ -168,12 +192,11 @@ impl<'a> Debug<'a> {
             &executable,
             &self.settings,
         ))?;
-        let stops = |truth: &Truth| truth.recording.len() as u64;
-        Ok(truth.and_then(|truth| {
-            if self.options.whole_runs && stops(&truth) >= self.options.max_stops {
+        Ok(truth.map(Witness::Barriers).and_then(|witness| {
+            if self.options.whole_runs && witness.stops() >= self.options.max_stops {
                 return Err(Rejection::Undecided("its run takes too long".into()));
             }
-            Ok(truth)
+            Ok(witness)
         }))
     }
 
@@ -197,8 +220,11 @@ impl<'a> Debug<'a> {
         &self,
         program: &Program,
         plan: &Plan,
-        truth: &mut Truth,
+        witness: &mut Witness,
     ) -> Result<Result<(), Rejection>, Error> {
+        let Witness::Barriers(truth) = witness else {
+            return Ok(Ok(()));
+        };
         for reference in self.others() {
             let built = self.build(program, plan, reference.compiler, &reference.flags)?;
             let executable = match built {
@@ -223,9 +249,18 @@ impl<'a> Debug<'a> {
         &self,
         program: &Program,
         plan: &Plan,
-        truth: &Truth,
+        witness: &Witness,
         executable: &Executable,
     ) -> Result<Look, Error> {
+        let truth = match witness {
+            Witness::Barriers(truth) => truth,
+            Witness::Quiet(held) => {
+                let workshop = self.tools.workshop;
+                let settings = &self.settings;
+                let seen = look_quietly(workshop, program, plan, held, executable, settings)?;
+                return Ok(seen.and_then(|seen| self.judge(seen)));
+            }
+        };
         let watch = Watch::new(
             self.subject.function.clone(),
             self.subject.root().to_owned(),
@@ -312,7 +347,7 @@ impl<'a> Debug<'a> {
         &self,
         program: &Program,
         plan: &Plan,
-        truth: &Truth,
+        truth: &Witness,
         setup: &Setup<'_>,
     ) -> Result<Option<Verdict>, Error> {
         let Some(flags) = self.counter_flags(setup) else {
@@ -449,7 +484,7 @@ impl Predicate for Debug<'_> {
             return Ok(rejection.into());
         }
         evidence.compile = compile;
-        evidence.stops = Some(truth.recording.len() as u64);
+        evidence.stops = Some(truth.stops());
         Ok(Verdict::Holds(evidence))
     }
 
@@ -463,7 +498,7 @@ struct Asked<'p> {
     parent: &'p Debug<'p>,
     program: &'p Program,
     plan: Plan,
-    truth: Truth,
+    truth: Witness,
     known: Known,
 }
 

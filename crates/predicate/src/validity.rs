@@ -6,6 +6,7 @@
 
 use candor_check::Toolset;
 use candor_source::Unit;
+use candor_source::instrument::without_barriers;
 use candor_toolchain::gate::SanitizedRun;
 use candor_toolchain::{Ending, Finished, Program, Sanitizer};
 
@@ -128,7 +129,12 @@ impl<'a> Validity<'a> {
     ) -> Result<Result<Finished, Rejection>, Error> {
         let gate = &self.tools.gate;
         let time = self.options.run * 2;
-        Ok(match gate.run(program, &[], sanitizer, time)? {
+        // who judges the program does not link the barrier
+        let silent = Program {
+            text: without_barriers(&program.text),
+            ..program.clone()
+        };
+        Ok(match gate.run(&silent, &[], sanitizer, time)? {
             SanitizedRun::NotBuilt(reason) => Err(Rejection::Undecided(reason)),
             SanitizedRun::Objection(message) => Err(Rejection::Invalid(format!(
                 "{}: {message}",

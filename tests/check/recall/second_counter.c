@@ -1,8 +1,7 @@
 // builds: gcc-12:-O2 gcc-12:-O1 gcc-11:-O2 gcc-12:-O3 gcc-12:-Os gcc-11:-O1
-// shows: k line 12 expected 7 shown -1717986912 in gcc-12:-O2 gcc-12:-O1 gcc-11:-O2 gcc-12:-O3 gcc-12:-Os gcc-11:-O1 visit 3
-// after: GCC PR 90231 (ivopts)
+// shows: k line 11 expected 7 shown -1717986912 in gcc-12:-O2 gcc-12:-O1 gcc-11:-O2 gcc-12:-O3 gcc-12:-Os gcc-11:-O1 visit 3
+// after: own (gcc, ivopts)
 // Two counters become one address; the expression that recovers the second divides where it must not.
-// (The report is about the value being lost.)
 volatile int out;
 int cells[120];
 long sum;

@@ -5,7 +5,7 @@
 volatile int out;
 __attribute__((noinline)) void see(long v) { out = v; }
 __attribute__((noinline)) int run(int x) {
-  int up = x << 24;
+  int up = (unsigned)x << 24;
   int down = up >> 24;
   int low = down & 0xf0;
   see(low);

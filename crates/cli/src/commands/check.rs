@@ -435,9 +435,8 @@ fn replay(
 
 fn show(bar: &ProgressBar, progress: &Progress) {
     bar.set_message(match progress {
-        Progress::Judging => "sanitizers judge the program".to_owned(),
-        Progress::References => "reference builds".to_owned(),
-        Progress::Quiet => "reference builds without barriers".to_owned(),
+        Progress::Judging => "Miri judges the program".to_owned(),
+        Progress::References => "sanitizers and reference builds".to_owned(),
         Progress::Compared { done, total } => format!("builds compared: {done} of {total}"),
         Progress::Confirming { suspects } => format!("confirming {suspects} suspects"),
     });
