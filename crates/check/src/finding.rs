@@ -312,6 +312,9 @@ pub struct Report {
     pub not_compared: BTreeMap<String, usize>,
     /// Stops of the reference run.
     pub stops: usize,
+    /// The builds that say what is true: compiler and flags. None for two builds of the user's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<String>,
     /// What became of the values, per compiler and level.
     pub summary: Vec<Row>,
     /// What was found.

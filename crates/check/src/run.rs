@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use candor_dwarf::Image;
 use candor_source::Clang;
-use candor_toolchain::{Compiler, Gate, GateVerdict, Miri, MiriVerdict, Program};
+use candor_toolchain::{Compiler, Gate, Miri, MiriVerdict, Program};
 use candor_tracer::{Debugger, Outcome};
 
 use crate::confirm::{Compared, Court, Printer};
+use crate::fallback::{self, Established};
 use crate::finding::{Counts, Finding, Report, Row, Undecided};
 use crate::native::compare_build;
 use crate::not_compared::not_compared;
@@ -118,28 +119,32 @@ pub fn check(
 ) -> Result<Report, Error> {
     let program = request.program;
     let settings = &request.settings;
-    let plan = Plan::new(tools.clang, program, &request.points)?;
+    let plan = Plan::new(tools.clang, program, &request.points)
+        .map_err(|error| fallback::explain(tools, program, error))?;
+    let mut choices = Vec::new();
+    let mut gate = tools.gate;
     // rustc judges safe Rust itself
     if !settings.judged && !program.is_rust() {
         progress(Progress::Judging);
-        judge(tools.gate.judge(program, settings.time)?)?;
+        (gate, choices) = fallback::judge(tools, program, settings)?;
     }
     let under_test = request.builds.first().map(|(compiler, _)| *compiler);
-    let references = references_of(tools.workshop, tools.compilers, program, under_test)?;
-    let reservation = match references.first() {
-        Some(reference) if plan.unit.has_unsafe() => {
-            progress(Progress::Judging);
-            Some(judge_unsafe(
-                tools.workshop,
-                reference.compiler,
-                program,
-                settings,
-            )?)
-        }
-        _ => None,
+    let reservation = if plan.unit.has_unsafe() {
+        progress(Progress::Judging);
+        let usual = references_of(tools.workshop, tools.compilers, program, under_test)?;
+        let rustc = usual.first().map(|reference| reference.compiler);
+        let judge = |rustc| judge_unsafe(tools.workshop, rustc, program, settings);
+        rustc.map(judge).transpose()?
+    } else {
+        None
     };
     progress(Progress::References);
-    let truth = Truth::establish(tools.workshop, program, &plan, &references, settings)?;
+    let Established {
+        references,
+        truth,
+        notes,
+    } = fallback::establish(tools, program, &plan, under_test, settings)?;
+    choices.extend(notes);
     let mut report = Report {
         program: program.path.display().to_string(),
         points: plan.chosen.len(),
@@ -149,6 +154,8 @@ pub fn check(
             .map(|(reason, count)| (format!("{reason:?}"), *count))
             .collect(),
         stops: truth.recording.len(),
+        references: fallback::words(&references),
+        notes: choices,
         ..Report::default()
     };
     match truth.outcome {
@@ -204,7 +211,7 @@ pub fn check(
                     )),
                     _ => Printer::C(Shadows::new(
                         tools.workshop,
-                        tools.gate,
+                        gate,
                         program,
                         &plan,
                         settings,
@@ -272,20 +279,6 @@ fn judge_unsafe(
         MiriVerdict::Undecided { reason } => Ok(format!(
             "{holds_only_if}, which Miri could not judge: {reason}"
         )),
-    }
-}
-
-/// What the gate's verdict means for a check.
-fn judge(verdict: GateVerdict) -> Result<(), Error> {
-    match verdict {
-        GateVerdict::Clean { .. } => Ok(()),
-        GateVerdict::Undefined { sanitizer, message } => Err(Error::unfit(format!(
-            "it has undefined behaviour ({}): {message}",
-            sanitizer.name()
-        ))),
-        GateVerdict::Unfit { reason } | GateVerdict::Undecided { reason } => {
-            Err(Error::unfit(reason))
-        }
     }
 }
 
