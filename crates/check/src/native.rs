@@ -127,7 +127,7 @@ pub(crate) fn compare_build<'a>(
     )?;
     let same_run = summary.stops == truth.recording.len() as u64
         || matches!(summary.outcome, Outcome::Enough | Outcome::StopLimit);
-    let same_end = summary.outcome == truth.outcome && summary.stdout == truth.stdout;
+    let same_end = truth.ends_alike(&summary.outcome) && summary.stdout == truth.stdout;
     let cut = matches!(truth.outcome, Outcome::Enough | Outcome::StopLimit);
     if matches!(summary.outcome, Outcome::WallTime | Outcome::CpuTime) {
         return Ok(Err(format!(
