@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use candor_dwarf::Image;
 use candor_toolchain::{Compiler, Program};
@@ -42,6 +43,8 @@ pub struct Compared<'a> {
     pub variables: BTreeSet<VariableName>,
     /// Lines where one was.
     pub lines: BTreeSet<u32>,
+    /// Time that building and comparing took.
+    pub time: Duration,
     /// Values that are shown and not compared, by reason.
     pub not_compared: BTreeMap<String, usize>,
     /// The build, kept while there are suspects; its debug information is read again for them.

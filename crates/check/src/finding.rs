@@ -309,7 +309,7 @@ pub struct Row {
 }
 
 /// What one round came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundRow {
     /// Which.
     pub round: Round,
@@ -320,6 +320,9 @@ pub struct RoundRow {
     /// What became of the values.
     #[serde(flatten)]
     pub counts: Counts,
+    /// Seconds that building and comparing took, of one core.
+    #[serde(default)]
+    pub seconds: f64,
     /// Findings that one of its builds shows.
     pub findings: usize,
     /// Findings that no other round shows.
@@ -347,7 +350,7 @@ pub struct Undecided {
 }
 
 /// The result of one check.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The program.
     pub program: String,
@@ -372,6 +375,9 @@ pub struct Report {
     /// Lines that are executed, and lines of them where a value was compared.
     #[serde(default)]
     pub lines: (usize, usize),
+    /// The builds that say what is true: compiler and flags. None for two builds of the user's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<String>,
     /// What became of the values, per compiler and level, all rounds together.
     pub summary: Vec<Row>,
     /// What was found.

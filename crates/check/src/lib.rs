@@ -8,6 +8,7 @@
 //! 1. `plan`: which points get a barrier, and the program with them (§4.3, line augmentation).
 //! 2. `workshop`: building it.
 //! 3. `recording`, `truth`: what three unoptimised builds agree on (§4.2 for all pairs at once).
+//!    `fallback`: other references where a compiler refuses the program.
 //! 4. `compare`, `native`: each optimised build against that, stop by stop.
 //! 5. `shadow`, `rust_shadow`, `confirm`: the paper's own evidence for what differs, and who is to blame (§4.4).
 //! 6. `not_compared`: what is left out. `run`: all of it, on all cores. `finding`: what comes out. `save`: a finding as files.
@@ -25,6 +26,7 @@ mod compare;
 mod confirm;
 mod error;
 pub mod exhibit;
+mod fallback;
 mod finding;
 pub mod lines;
 mod native;

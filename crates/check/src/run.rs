@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use candor_dwarf::Image;
 use candor_source::Clang;
 use candor_source::instrument::{BARRIER, without_barriers};
-use candor_toolchain::{Compiler, Gate, GateVerdict, Miri, MiriVerdict, Program};
+use candor_toolchain::{Compiler, Gate, Miri, MiriVerdict, Program};
 use candor_tracer::{Debugger, Outcome};
 
 use crate::compare::{Suspect, VariableName};
 use crate::confirm::{Compared, Court, Printer};
+use crate::fallback::{self, Established};
 use crate::finding::{Counts, Finding, Kind, Report, RoundRow, Row, Undecided};
 use crate::native::compare_build;
 use crate::not_compared::not_compared;
@@ -129,22 +130,25 @@ pub fn check(
 ) -> Result<Report, Error> {
     let program = request.program;
     let settings = &request.settings;
-    let plan = Plan::new(tools.clang, program, &request.points)?;
+    let plan = Plan::new(tools.clang, program, &request.points)
+        .map_err(|error| fallback::explain(tools, program, error))?;
     let under_test = request.builds.first().map(|(compiler, _)| *compiler);
-    let references = references_of(tools.workshop, tools.compilers, program, under_test)?;
-    let reservation = match references.first() {
-        Some(reference) if plan.unit.has_unsafe() => {
-            progress(Progress::Judging);
-            Some(judge_unsafe(
-                tools.workshop,
-                reference.compiler,
-                program,
-                settings,
-            )?)
-        }
-        _ => None,
+    let reservation = if plan.unit.has_unsafe() {
+        progress(Progress::Judging);
+        let usual = references_of(tools.workshop, tools.compilers, program, under_test)?;
+        let rustc = usual.first().map(|reference| reference.compiler);
+        let judge = |rustc| judge_unsafe(tools.workshop, rustc, program, settings);
+        rustc.map(judge).transpose()?
+    } else {
+        None
     };
-    let (truth, held) = prepare(tools, request, &plan, &references, progress)?;
+    let Prepared {
+        gate,
+        references,
+        truth,
+        held,
+        choices,
+    } = prepare(tools, request, &plan, under_test, progress)?;
     let mut report = Report {
         program: program.path.display().to_string(),
         points: plan.chosen.len(),
@@ -154,6 +158,8 @@ pub fn check(
             .map(|(reason, count)| (format!("{reason:?}"), *count))
             .collect(),
         stops: truth.recording.len(),
+        references: fallback::words(&references),
+        notes: choices,
         ..Report::default()
     };
     match truth.outcome {
@@ -192,7 +198,7 @@ pub fn check(
                 )),
                 _ => Printer::C(Shadows::new(
                     tools.workshop,
-                    tools.gate,
+                    gate,
                     program,
                     &plan,
                     settings,
@@ -263,20 +269,6 @@ fn judge_unsafe(
     }
 }
 
-/// What the gate's verdict means for a check.
-fn judge(verdict: GateVerdict) -> Result<(), Error> {
-    match verdict {
-        GateVerdict::Clean { .. } => Ok(()),
-        GateVerdict::Undefined { sanitizer, message } => Err(Error::unfit(format!(
-            "it has undefined behaviour ({}): {message}",
-            sanitizer.name()
-        ))),
-        GateVerdict::Unfit { reason } | GateVerdict::Undecided { reason } => {
-            Err(Error::unfit(reason))
-        }
-    }
-}
-
 /// The program without barriers of its own, for who does not link the barrier.
 pub(crate) fn silenced(program: &Program) -> Cow<'_, Program> {
     if !program.text.contains(BARRIER) {
@@ -287,45 +279,83 @@ pub(crate) fn silenced(program: &Program) -> Cow<'_, Program> {
     Cow::Owned(silent)
 }
 
+/// What a check needs to know before anything optimised is built.
+struct Prepared<'a> {
+    gate: Gate<'a>,
+    references: Vec<Reference<'a>>,
+    truth: Truth,
+    held: Option<Result<Held, String>>,
+    /// Which tools were chosen, where they are not the usual ones.
+    choices: Vec<String>,
+}
+
 /// What unoptimised builds say, with and without barriers, once the sanitizers have nothing against the program. All three
 /// side by side: most programs are fit, and each waits for compilers.
-fn prepare(
-    tools: &Toolset<'_>,
-    request: &Request<'_>,
+fn prepare<'a>(
+    tools: &Toolset<'a>,
+    request: &Request<'a>,
     plan: &Plan,
-    references: &[Reference<'_>],
+    under_test: Option<&'a Compiler>,
     progress: &(dyn Fn(Progress) + Sync),
-) -> Result<(Truth, Option<Result<Held, String>>), Error> {
-    let (program, settings) = (request.program, &request.settings);
+) -> Result<Prepared<'a>, Error> {
+    let (program, settings, workshop) = (request.program, &request.settings, tools.workshop);
     // rustc judges safe Rust itself
     let judged = || match settings.judged || program.is_rust() {
-        true => Ok(()),
-        false => judge(tools.gate.judge(&silenced(program), settings.time)?),
+        true => Ok((tools.gate, Vec::new())),
+        false => fallback::judge(tools, &silenced(program), settings),
     };
-    let asked = matches!(request.points, PointChoice::Rounds(_) | PointChoice::None);
-    let workshop = tools.workshop;
-    let held = || match asked && !program.is_rust() {
-        true => Held::establish(workshop, references, program, plan, settings).map(Some),
+    let asked =
+        matches!(request.points, PointChoice::Rounds(_) | PointChoice::None) && !program.is_rust();
+    let held = |references: &[Reference<'_>]| {
+        Held::establish(workshop, references, program, plan, settings)
+    };
+    let usual = || match asked {
+        true => held(&references_of(
+            workshop,
+            tools.compilers,
+            program,
+            under_test,
+        )?)
+        .map(Some),
         false => Ok(None),
     };
-    let truth = || Truth::establish(workshop, program, plan, references, settings);
+    let established = || fallback::establish(tools, program, plan, under_test, settings);
     progress(Progress::References);
-    if settings.jobs < 2 || is_large(plan) {
-        judged()?;
-        return Ok((truth()?, held()?));
-    }
-    let (verdict, truth, held) = std::thread::scope(|scope| {
-        let (held, truth) = (scope.spawn(held), scope.spawn(truth));
-        let verdict = judged();
-        let panicked = |_| Error::unfit("a thread of candor's died on it");
-        (
-            verdict,
-            truth.join().map_err(panicked),
-            held.join().map_err(panicked),
-        )
-    });
-    verdict?;
-    Ok((truth??, held??))
+    let (verdict, established, quiet) = if settings.jobs < 2 || is_large(plan) {
+        (judged(), established(), usual())
+    } else {
+        std::thread::scope(|scope| {
+            let (quiet, truth) = (scope.spawn(usual), scope.spawn(established));
+            let died = |_| Err(Error::unfit("a thread of candor died on it"));
+            let verdict = judged();
+            (
+                verdict,
+                truth.join().unwrap_or_else(died),
+                quiet
+                    .join()
+                    .unwrap_or_else(|_| Err(Error::unfit("a thread of candor died on it"))),
+            )
+        })
+    };
+    let (gate, mut choices) = verdict?;
+    let Established {
+        references,
+        truth,
+        notes,
+    } = established?;
+    // where the usual references are not those of this program, those that are have the word
+    let quiet = match quiet? {
+        Some(Err(_)) if !notes.is_empty() => Some(held(&references)?),
+        other => other,
+    };
+    choices.extend(notes);
+    Ok(Prepared {
+        gate,
+        references,
+        truth,
+        held: quiet,
+        choices,
+    })
 }
 
 /// One way of building the program, for every compiler and level.
@@ -475,7 +505,11 @@ fn compare_all<'a>(
                         break;
                     }
                     let held = schedule.held.as_ref();
-                    let result = compare_one(tools, request, arm, truth, held, compiler, level);
+                    let started = Instant::now();
+                    let mut result = compare_one(tools, request, arm, truth, held, compiler, level);
+                    if let Ok(compared) = &mut result {
+                        compared.time = started.elapsed();
+                    }
                     give_back(&arm.plan);
                     results
                         .lock()
@@ -541,6 +575,7 @@ fn compare_one<'a>(
         variables: BTreeSet::new(),
         lines: BTreeSet::new(),
         not_compared: BTreeMap::new(),
+        time: Duration::ZERO,
         build: None,
     };
     let workshop = tools.workshop;
@@ -646,6 +681,7 @@ fn summarise(
             builds: ours.len(),
             points: 0,
             counts: Counts::default(),
+            seconds: 0.0,
             findings: 0,
             alone: 0,
             left_out: 0,
@@ -654,6 +690,7 @@ fn summarise(
         let mut points: BTreeSet<usize> = BTreeSet::new();
         for one in &ours {
             row.counts.add_all(&one.row.counts);
+            row.seconds += one.time.as_secs_f64();
             if round != Round::Quiet {
                 points.extend(&one.plan.chosen);
             }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use candor_dwarf::{Leaf, PointerValue, ScalarKind, Value};
 use candor_source::instrument::without_barriers;
 use candor_toolchain::gate::SanitizedRun;
-use candor_toolchain::{Gate, Program, Sanitizer};
+use candor_toolchain::{Gate, Program};
 
 use crate::plan::Plan;
 use crate::truth::same_value;
@@ -189,7 +189,7 @@ impl<'a> Shadows<'a> {
         };
         let objects = [self.object.clone()];
         let mut answers: Option<Vec<Printed>> = None;
-        for sanitizer in Sanitizer::ALL {
+        for sanitizer in self.gate.sanitizers().iter().copied() {
             // printing costs little, but sanitizers do
             let time = self.settings.time * 2;
             let printed = match self.gate.run(&shadow, &objects, sanitizer, time)? {

@@ -130,6 +130,8 @@ pub struct Truth {
     pub outcome: Outcome,
     /// What it printed.
     pub stdout: Vec<u8>,
+    /// The program's exit status means nothing.
+    any_exit_status: bool,
     /// (stop, leaf) pairs that some reference objected to.
     dropped: HashMap<u32, BTreeSet<KeyId>>,
     /// Leaves with so many objections that they are dropped for good.
@@ -212,7 +214,7 @@ impl Truth {
             &mut opponent,
         )?;
         let (objections, misplaced) = (opponent.objections, opponent.misplaced);
-        if summary.outcome != self.outcome
+        if !self.ends_alike(&summary.outcome)
             || summary.stdout != self.stdout
             || summary.stops != self.recording.len() as u64
         {
@@ -240,12 +242,20 @@ impl Truth {
         Ok(())
     }
 
+    /// Whether a run that ends like this ends as the first reference did.
+    pub(crate) fn ends_alike(&self, outcome: &Outcome) -> bool {
+        let exited = |outcome: &Outcome| matches!(outcome, Outcome::Exited(_));
+        *outcome == self.outcome
+            || (self.any_exit_status && exited(outcome) && exited(&self.outcome))
+    }
+
     /// What one run saw, as long as nobody objects.
     pub(crate) fn of(recording: Recording, summary: RunSummary) -> Self {
         Truth {
             recording,
             outcome: summary.outcome,
             stdout: summary.stdout,
+            any_exit_status: false,
             dropped: HashMap::new(),
             dropped_leaves: HashSet::new(),
             dropped_stops: HashSet::new(),
@@ -377,7 +387,10 @@ fn record(
         Outcome::Signalled(_) => {}
         other => return Err(Error::unfit(other.to_string())),
     }
-    Ok(Truth::of(recorder.finish(), summary))
+    Ok(Truth {
+        any_exit_status: plan.unit.has_any_exit_status(),
+        ..Truth::of(recorder.finish(), summary)
+    })
 }
 
 /// Which leaves can be compared at all: visible by name, declared before the point.

@@ -7,7 +7,9 @@
 //!   every other build must find nothing, and so must `clean`
 //! - `reason: WORDS` that the refusal contains (folder `rejected`)
 //! - `not compared: REASON COUNT, REASON COUNT, ...` what is left out, exactly (folder `clean`)
+//! - `notes: WORDS` that some note contains, `references: BUILD, BUILD, ...` exactly (folder `clean`)
 //! - `audit: yes` debuggers are judged too
+//! - `flags: A B` for every compiler
 //! - `stdin: TEXT`, `args: A B` inputs of the program
 
 #![allow(clippy::unwrap_used)]
@@ -36,6 +38,9 @@ fn question(path: &Path) -> Question {
     }
     if let Some(words) = headers(&text, "args").first() {
         program.arguments = words.split(' ').map(str::to_owned).collect();
+    }
+    if let Some(words) = headers(&text, "flags").first() {
+        program.flags.extend(words.split(' ').map(str::to_owned));
     }
     let builds = headers(&text, "builds");
     let builds = builds.first().expect("a `builds` line");
@@ -127,6 +132,15 @@ fn nothing_is_found_in_clean_builds() {
                 .map(|(reason, count)| format!("{reason} {count}"))
                 .collect();
             assert_eq!(counts.join(", "), *expected, "{}", path.display());
+        }
+        let text = &question(&path).program.text;
+        for words in headers(text, "notes") {
+            let said = report.notes.iter().any(|note| note.contains(words));
+            assert!(said, "{}: {:#?}", path.display(), report.notes);
+        }
+        if let Some(expected) = headers(text, "references").first() {
+            let references = report.references.join(", ");
+            assert_eq!(references, *expected, "{}", path.display());
         }
         for row in &report.summary {
             assert!(row.note.is_none(), "{}: {row:?}", path.display());

@@ -42,6 +42,41 @@ fn a_falsified_constant_is_caught() {
     assert_caught(&question.ask().unwrap(), &name);
 }
 
+/// A build whose statics start otherwise than the references': one of them is read somewhere, the other never.
+#[test]
+fn a_static_that_is_read_is_no_write_only_static() {
+    let text = "#ifndef START\n#define START 4\n#endif\n\
+         static volatile int written = START;\nstatic volatile int read_once = START;\nint g;\n\
+         int main(int argc, char **argv) {\n  g = 1;\n\
+         \x20 if (argc > 3) g = read_once + argv[0][0];\n  written = 6;\n  g = 2;\n  return 0;\n}\n";
+    let program = Program::from_text(Path::new("statics.c"), text.into());
+    let mut question = Question::new(program, &[]);
+    for (start, shown) in [(0, "0"), (7, "7")] {
+        let compiler = world::probe(&format!("gcc-12 -DSTART={start}"));
+        question.builds = vec![(compiler.name.clone(), "-O2".into())];
+        question.extra = vec![compiler];
+        let report = question.ask().unwrap();
+        let mut found: Vec<_> = report
+            .findings
+            .iter()
+            .map(|f| {
+                (
+                    f.variable.as_str(),
+                    f.kind,
+                    f.expected.as_str(),
+                    f.shown.as_str(),
+                )
+            })
+            .collect();
+        found.sort_unstable();
+        let expected = [
+            ("read_once", Kind::WrongValue, "4", shown),
+            ("written", Kind::WriteOnlyStatic, "4", shown),
+        ];
+        assert_eq!(found, expected, "{report:#?}");
+    }
+}
+
 /// gdb, but for a death of `when`'s choosing (a shell command that decides, in the session's folder).
 fn mortal_gdb(directory: &Path, when: &str) -> Debugger {
     let path = directory.join("gdb");

@@ -15,22 +15,25 @@ use crate::unit::{ExpressionKind, Point, SkipReason, StatementKind};
 use crate::walk::{Around, Walker};
 
 impl Walker<'_> {
-    /// A point before `statement`, or why there is none. `gap` is where the statement before it ended.
+    /// A point before `statement`, or why there is none. `gap` is where the statement before it ended, `next` the one
+    /// behind it in its block.
     pub fn consider(
         &mut self,
         statement: Cursor,
         around: Around,
         gap: Option<usize>,
+        next: Option<Cursor>,
     ) -> Result<Point, SkipReason> {
         let tu = self.tu;
         let start = tu.extent(statement).0;
         let place = tu.place(start);
         if !tu.is_written_in_main(start) {
-            return Err(if tu.is_main(place.file) {
-                SkipReason::MacroExpansion
-            } else {
-                SkipReason::IncludedFile
-            });
+            if !tu.is_main(place.file) {
+                return Err(SkipReason::IncludedFile);
+            }
+            if !self.begins_with_macro(statement, gap, next) {
+                return Err(SkipReason::MacroExpansion);
+            }
         }
         if let Some(function) = self.functions.get(around.function) {
             if function.is_naked() {
@@ -92,6 +95,25 @@ impl Walker<'_> {
             scope: around.scope,
             order: self.tick(),
         })
+    }
+
+    /// Whether a statement whose first token comes out of a macro begins where the macro is used, so that another
+    /// statement can stand in front of the macro's name: the block around it is written in the file, what was before it
+    /// is over there, and the macro does not make the beginning of the next statement as well.
+    fn begins_with_macro(
+        &self,
+        statement: Cursor,
+        gap: Option<usize>,
+        next: Option<Cursor>,
+    ) -> bool {
+        let span = self.span(statement);
+        let Some(gap) = gap.filter(|gap| *gap <= span.start && span.start < span.end) else {
+            return false;
+        };
+        // An expression ends before its semicolon, which the macro may have brought.
+        let over = self.slice(&(0..gap)).ends_with([';', '{', '}'])
+            || without_comments(self.slice(&(gap..span.start))).contains(';');
+        over && next.is_none_or(|next| self.span(next).start >= span.end)
     }
 
     /// The kind of a statement that has neither label nor attribute; `None` for what is none of C's (OpenMP).

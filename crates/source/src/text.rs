@@ -173,6 +173,44 @@ pub(crate) fn skip_blank(text: &str, mut offset: usize) -> usize {
     }
 }
 
+/// Where the use of a macro ends whose name starts at `offset`: behind its arguments, if it has any.
+pub(crate) fn macro_use_end(text: &str, offset: usize) -> usize {
+    let rest = text.get(offset..).unwrap_or_default();
+    let name = rest
+        .bytes()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80)
+        .count();
+    let end = offset + name;
+    let mut at = skip_blank(text, end);
+    if !text.get(at..).unwrap_or_default().starts_with('(') {
+        return end;
+    }
+    let mut depth = 0u32;
+    loop {
+        let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else {
+            return end;
+        };
+        at += character.len_utf8();
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 1 => return at,
+            ')' => depth -= 1,
+            '"' | '\'' => {
+                let inside = text.get(at..).unwrap_or_default();
+                let mut escaped = false;
+                let close = inside.char_indices().find(|(_, one)| {
+                    let closes = *one == character && !escaped;
+                    escaped = *one == '\\' && !escaped;
+                    closes
+                });
+                at += close.map_or(inside.len(), |(length, _)| length + 1);
+            }
+            '/' => at = skip_blank(text, at - 1).max(at),
+            _ => {}
+        }
+    }
+}
+
 /// The text with each comment (and the blanks behind it) made a newline, for looking at the few tokens
 /// between two statements.
 pub(crate) fn without_comments(text: &str) -> String {
@@ -230,6 +268,19 @@ pub fn includes_csmith(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn uses_of_macros_end_behind_their_arguments() {
+        for (text, rest) in [
+            ("NAME;", ";"),
+            ("NAME (a, (b)) ;", " ;"),
+            ("NAME(\")\", '\\'', ')' /* ) */) x", " x"),
+            ("NAME(", "("),
+            ("NAME /* ( */ + 1", " /* ( */ + 1"),
+        ] {
+            assert_eq!(&text[macro_use_end(text, 0)..], rest, "{text}");
+        }
+    }
 
     #[test]
     fn latin_1_is_harmless_in_comments_and_kept_in_strings() {

@@ -24,6 +24,7 @@ pub struct Unit {
     pub(crate) language: Language,
     /// Static variables that nothing reads, by number (C).
     pub(crate) never_read: HashSet<usize>,
+    pub(crate) any_exit_status: bool,
 }
 
 /// The language of a unit, and what only makes sense in it.
@@ -264,7 +265,8 @@ pub enum ExpressionKind {
 /// Why there is no point before a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SkipReason {
-    /// It comes out of a macro, or is written in a macro's argument.
+    /// It comes out of a macro with other statements, or is written in a macro's argument. A macro that is the beginning
+    /// of one statement, or all of it, is as good as what it stands for.
     MacroExpansion,
     /// It is in a file included inside the function, or (counted once each) it is a function of an included
     /// file that is not a system header.
@@ -386,6 +388,13 @@ impl Unit {
             Language::C => true,
             Language::Rust(facts) => !facts.ambiguous.contains(&variable.id),
         }
+    }
+
+    /// Whether the exit status of the program means nothing (C): `main` returns void, or may reach its end in C of before
+    /// 1999.
+    #[must_use]
+    pub fn has_any_exit_status(&self) -> bool {
+        self.any_exit_status
     }
 
     /// Whether the program ever reads the variable called `name` that is declared at `decl_line` (of debug information).

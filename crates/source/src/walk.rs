@@ -17,7 +17,8 @@ use clang_sys::*;
 use crate::api::{Cursor, Tu};
 use crate::error::Error;
 use crate::reads::Reads;
-use crate::text::{has_line_directives, may_have_statement_expressions};
+use crate::text::{has_line_directives, macro_use_end, may_have_statement_expressions};
+use crate::types::Shape;
 use crate::types_from_clang::TypeReader;
 use crate::unit::{Function, Points, Scope, SkipReason, Unit, Variable};
 
@@ -53,6 +54,8 @@ pub struct Walker<'tu> {
     look_for_blocks: bool,
     returns_twice: Vec<String>,
     pub reads: Reads,
+    /// `main` may end without saying what the program's exit status is.
+    pub any_exit_status: bool,
     /// The line where [`MAX_NESTING`] was met.
     too_deep: Option<u32>,
 }
@@ -104,6 +107,7 @@ pub fn walk<'tu>(
         look_for_blocks: may_have_statement_expressions(&text),
         returns_twice,
         reads: Reads::default(),
+        any_exit_status: false,
         too_deep: None,
         text,
     };
@@ -126,6 +130,7 @@ pub fn walk<'tu>(
     let never_read = walker.never_read();
     Ok(Unit {
         never_read,
+        any_exit_status: walker.any_exit_status,
         path: path.to_path_buf(),
         text: walker.text,
         functions: walker.functions,
@@ -159,8 +164,15 @@ impl<'tu> Walker<'tu> {
 
     /// The bytes of a cursor in the main file; of parts in a macro, those of the macro's use.
     pub fn span(&self, cursor: Cursor) -> Range<usize> {
-        let (start, end) = self.tu.extent(cursor);
-        let (start, end) = (self.tu.place(start), self.tu.place(end));
+        let (first, end) = self.tu.extent(cursor);
+        let (start, end) = (self.tu.place(first), self.tu.place(end));
+        // clang puts the end of what a macro's argument ends at the macro's name
+        if end.offset <= start.offset
+            && self.tu.is_main(start.file)
+            && !self.tu.is_written_in_main(first)
+        {
+            return start.offset..macro_use_end(&self.text, start.offset);
+        }
         let inside = self.tu.is_main(end.file) && end.offset >= start.offset;
         let end = if inside { end.offset } else { start.offset };
         start.offset..end
@@ -194,7 +206,7 @@ impl<'tu> Walker<'tu> {
         let twice = RETURNS_TWICE.contains(&name.as_str())
             || (!system && self.attributes(cursor).contains("returns_twice"));
         if twice && !self.returns_twice.contains(&name) {
-            self.returns_twice.push(name);
+            self.returns_twice.push(name.clone());
         }
         if system || !tu.is_definition(cursor) {
             return;
@@ -208,6 +220,9 @@ impl<'tu> Walker<'tu> {
             return;
         };
         let (function, scope) = self.declare_function(cursor, body);
+        if name == "main" {
+            self.any_exit_status |= self.leaves_status_open(function, body);
+        }
         let around = Around {
             function,
             scope,
@@ -219,6 +234,23 @@ impl<'tu> Walker<'tu> {
             is_value: false,
         };
         self.block(body, around, BlockKind::Plain);
+    }
+
+    /// Whether this `main` may end without an exit status: it returns nothing, or is C of before 1999, where what comes of
+    /// reaching its end is open, and does not end with `return` or a call of what ends the program.
+    fn leaves_status_open(&self, function: usize, body: Cursor) -> bool {
+        let void = |function: &Function| function.returns.shape == Shape::Void;
+        if self.functions.get(function).is_some_and(void) {
+            return true;
+        }
+        let ends = |last: &Cursor| match self.tu.kind(*last) {
+            CXCursor_ReturnStmt => true,
+            CXCursor_CallExpr => {
+                ["exit", "_exit", "_Exit", "abort"].contains(&&*self.tu.spelling(*last))
+            }
+            _ => false,
+        };
+        self.c89 && !self.tu.children(body).last().is_some_and(ends)
     }
 
     fn block(&mut self, block: Cursor, around: Around, kind: BlockKind) {
@@ -236,7 +268,7 @@ impl<'tu> Walker<'tu> {
         let mut reachable = kind != BlockKind::Switch;
         let statements = tu.children(block);
         let last = statements.len().saturating_sub(1);
-        for (index, statement) in statements.into_iter().enumerate() {
+        for (index, statement) in statements.iter().copied().enumerate() {
             let statement_kind = tu.kind(statement);
             reachable |= matches!(
                 statement_kind,
@@ -248,7 +280,7 @@ impl<'tu> Walker<'tu> {
             } else if !reachable {
                 Err(SkipReason::UnreachableInSwitch)
             } else {
-                self.consider(statement, inside, gap)
+                self.consider(statement, inside, gap, statements.get(index + 1).copied())
             };
             match found {
                 Ok(point) => self.points.points.push(point),

@@ -100,8 +100,26 @@ fn macros_hide_points_but_not_the_statements_around() {
     expect(
         "#define SET(x) x = 1\n#define TWICE(s) s s\n#define BEGIN {\n#define END }\n#define ONE 1\n#define IF(c) if (c) {\n\
          int f(int a) BEGIN SET(a); @a = ONE; TWICE(a = 3;) @{ @a = 4; } @return ONE; END\n\
-         int g(int a) { IF(a) @a = 1; } @return a; }\n#define FN(n) int n(void) { int x = 1; return x; }\nFN(h)\n",
-        &[(MacroExpansion, 6)],
+         int g(int a) { @IF(a) @a = 1; } @return a; }\n#define FN(n) int n(void) { int x = 1; return x; }\nFN(h)\n",
+        &[(MacroExpansion, 5)],
+        &[],
+    );
+}
+
+#[test]
+fn a_macro_that_begins_a_statement_or_is_one_has_a_point_before_its_name() {
+    expect(
+        "#define bool _Bool\n#define OWN __attribute__((unused)) static\n#define CHECK(x) if (!(x)) return 1\n\
+         #define DO(s) do { s; } while (0)\n#define BOTH x = 1; x = 2\n#define DONE ; x = 3\n#define SAME(s) s\n#define CALL h\n\
+         #define WHOLE x = 4;\n#define DEREF *p\n#define LABEL again: x = 1\n\
+         int h(int);\nint f(int x) {\n  @bool ok = x;\n  @OWN int once;\n  @CHECK(ok);\n  @DO(x++);\n\
+         BOTH;\n  @x = 5 DONE;\n  @SAME(x = 6);\n  SAME(x = 7; x = 8;)\n  CALL(x);\n  @WHOLE WHOLE\n\
+         \x20 @int *p = &x;\n  @DEREF = 2; @DEREF += 1;\n  LABEL;\n  @if (x) { @CALL(1); }\n  @return SAME(x);\n}\n",
+        &[
+            (MacroExpansion, 8),
+            (LabelledStatement, 1),
+            (UnbracedBody, 1),
+        ],
         &[],
     );
 }

@@ -467,3 +467,20 @@ fn statics_that_are_only_written() {
         [Some(false), Some(true)]
     );
 }
+
+#[test]
+fn programs_that_do_not_say_how_they_end() {
+    let open = |text: &str, flags: &[&str]| try_parse(text, flags).unwrap().has_any_exit_status();
+    assert!(open("void main(void) { }\n", &[]));
+    assert!(!open("int main(void) { }\n", &[]));
+    assert!(open("int main(void) { }\n", &["-std=c89"]));
+    assert!(!open("int main(void) { return 3; }\n", &["-std=c89"]));
+    assert!(!open(
+        "void exit(int); int main(void) { exit(3); }\n",
+        &["-ansi"]
+    ));
+    assert!(!open(
+        "void other(void) { } int main(void) { return 0; }\n",
+        &["-ansi"]
+    ));
+}

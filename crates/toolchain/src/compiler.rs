@@ -191,6 +191,11 @@ impl Compiler {
         Ok(())
     }
 
+    /// Whether the command has flags behind the compiler's name (or a compiler behind a wrapper's).
+    pub fn has_own_flags(&self) -> bool {
+        !self.leading.is_empty()
+    }
+
     /// A job that calls this compiler in `directory`; arguments follow.
     pub fn job(&self, directory: &Path) -> Job {
         let mut job = Job::new(&self.path, directory)

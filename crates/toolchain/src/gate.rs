@@ -83,6 +83,7 @@ pub struct Gate<'a> {
     compiler: &'a Compiler,
     sandbox: &'a Sandbox,
     scratch: &'a Scratch,
+    sanitizers: &'static [Sanitizer],
 }
 
 /// Exit status our sanitizer builds use, so that a program's own cannot be mistaken for it.
@@ -109,10 +110,40 @@ impl<'a> Gate<'a> {
                     compiler,
                     sandbox,
                     scratch,
+                    sanitizers: &Sanitizer::ALL,
                 }));
             }
         }
         Ok(None)
+    }
+
+    /// The sanitizers of this compiler, as far as they work here: gcc has none for memory that was never written. `None`
+    /// when there is none. For programs that the compiler of [`Gate::find`] does not take.
+    pub fn of(
+        compiler: &'a Compiler,
+        sandbox: &'a Sandbox,
+        scratch: &'a Scratch,
+    ) -> Result<Option<Self>, Error> {
+        let can = |sanitizer| supports(compiler, sandbox, scratch, sanitizer);
+        if !can(Sanitizer::UndefinedAndAddress)? {
+            return Ok(None);
+        }
+        let all = compiler.family == Family::Clang && can(Sanitizer::Memory)?;
+        Ok(Some(Gate {
+            compiler,
+            sandbox,
+            scratch,
+            sanitizers: if all {
+                &Sanitizer::ALL
+            } else {
+                &[Sanitizer::UndefinedAndAddress]
+            },
+        }))
+    }
+
+    /// Those that judge here, in the order they are asked.
+    pub fn sanitizers(&self) -> &'static [Sanitizer] {
+        self.sanitizers
     }
 
     /// The compiler behind it.
@@ -134,7 +165,7 @@ impl<'a> Gate<'a> {
     ) -> Result<GateVerdict, Error> {
         let mut clean = None;
         let mut slowest = Duration::ZERO;
-        for sanitizer in Sanitizer::ALL {
+        for sanitizer in self.sanitizers.iter().copied() {
             match self.run(program, objects, sanitizer, time)? {
                 SanitizedRun::NotBuilt(reason) => return Ok(GateVerdict::Undecided { reason }),
                 SanitizedRun::Objection(message) => {
@@ -293,6 +324,7 @@ pub fn supports(
         compiler,
         sandbox,
         scratch,
+        sanitizers: &Sanitizer::ALL,
     };
     let probe = Program::from_text(
         Path::new("probe.c"),

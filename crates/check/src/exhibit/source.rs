@@ -14,7 +14,7 @@ use crate::finding::{Class, Counts};
 use crate::plan::{Plan, PointChoice};
 use crate::recording::KeyId;
 use crate::run::{Settings, Toolset};
-use crate::truth::{Truth, launch, options, references_of};
+use crate::truth::{Truth, launch, options};
 use crate::workshop::{Executable, Workshop};
 
 /// Leaf × line pairs that are told apart; beyond them only counts are kept.
@@ -167,8 +167,7 @@ impl<'a> Stage<'a> {
         let mut plan = Plan::new(tools.clang, program, points)?;
         // where barriers stand decides what the optimiser does; who is looked at does not
         plan.only = None;
-        let references = references_of(tools.workshop, tools.compilers, program, None)?;
-        let truth = Truth::establish(tools.workshop, program, &plan, &references, settings)?;
+        let truth = crate::fallback::establish(tools, program, &plan, None, settings)?.truth;
         Ok(Stage {
             workshop: tools.workshop,
             program,

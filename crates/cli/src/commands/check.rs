@@ -551,6 +551,7 @@ fn print_rounds(report: &Report) {
         "builds",
         "points",
         "compared",
+        "seconds",
         "findings",
         "found by it alone",
     ])
@@ -561,6 +562,7 @@ fn print_rounds(report: &Report) {
             row.builds.to_string(),
             row.points.to_string(),
             row.counts.compared().to_string(),
+            format!("{:.1}", row.seconds),
             row.findings.to_string(),
             row.alone.to_string(),
         ]);

@@ -35,7 +35,7 @@ fn programs_that_cannot_be_seeds_are_refused_with_the_reason() {
             "macro called `if`",
         ),
         (
-            "#define BODY return 0;\nint main(void) { BODY }",
+            "#define BODY int x = 0; return x;\nint main(void) { BODY }",
             "preprocess it first",
         ),
         (

@@ -81,6 +81,7 @@ pub(super) fn unit(path: &Path, text: String) -> Result<Unit, Error> {
         .collect();
     Ok(Unit {
         never_read: HashSet::new(),
+        any_exit_status: false,
         path: path.to_path_buf(),
         text,
         functions,
