@@ -6,10 +6,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sandbox::{Confinement, Finished, Job, Limits, Sandbox, find_on_path};
-use crate::{Error, Scratch};
+use crate::{Error, Scratch, known};
 
 /// Whose compiler it is; decides which flags and diagnostics to expect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// GNU C.
@@ -79,6 +81,9 @@ impl Version {
     }
 }
 
+/// The question who a compiler is.
+const IDENTITY: &str = "who";
+
 /// A compiler found on PATH or given by the user.
 #[derive(Debug)]
 pub struct Compiler {
@@ -124,8 +129,14 @@ impl Compiler {
             leading: words.collect(),
             answers: Mutex::default(),
         };
+        if compiler.recall().is_some() {
+            return Ok(compiler);
+        }
         let refused = match compiler.identify(sandbox, scratch) {
-            Ok(()) => return Ok(compiler),
+            Ok(()) => {
+                compiler.keep();
+                return Ok(compiler);
+            }
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => error,
         };
@@ -133,6 +144,24 @@ impl Compiler {
         match compiler.identify(sandbox, scratch) {
             Ok(()) => Ok(compiler),
             Err(_) => Err(refused),
+        }
+    }
+
+    /// Takes over what the same file said of itself before.
+    fn recall(&mut self) -> Option<()> {
+        let known = known::remembered(&self.path, IDENTITY)?;
+        let (family, version, target) = serde_json::from_str(&known).ok()?;
+        let version: String = version;
+        self.version = Version::find(&version)?;
+        self.family = family;
+        self.target = target;
+        Some(())
+    }
+
+    fn keep(&self) {
+        let version = self.version.to_string();
+        if let Ok(identity) = serde_json::to_string(&(self.family, version, &self.target)) {
+            known::remember(&self.path, IDENTITY, &identity);
         }
     }
 
@@ -222,6 +251,10 @@ impl Compiler {
         if let Some(&known) = self.lock().get(flag) {
             return Ok(known);
         }
+        let question = format!("takes {} {flag}", self.leading.join(" "));
+        if let Some(known) = known::remembered(&self.path, &question) {
+            return Ok(known == "yes");
+        }
         let directory = scratch.job()?;
         directory.write("ask.c", "int main(void) { return 0; }\n")?;
         let job = self
@@ -231,6 +264,7 @@ impl Compiler {
         let run = sandbox.run(&job, &Limits::compiler())?;
         let supported = run.ending.success() && directory.path().join("ask.o").exists();
         self.lock().insert(flag.to_owned(), supported);
+        known::remember(&self.path, &question, if supported { "yes" } else { "no" });
         Ok(supported)
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::build::{Build, Built, Stage};
 use crate::sandbox::{Ending, Finished, Job, Limits, Sandbox};
-use crate::{Compiler, Error, Family, Program, Scratch};
+use crate::{Compiler, Error, Family, Program, Scratch, known};
 
 /// Which sanitizer spoke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -330,6 +330,16 @@ pub fn supports(
         Path::new("probe.c"),
         "int main(int argc, char **argv) { (void)argv; return argc - 1; }\n".into(),
     );
+    let question = format!("runs under {}", sanitizer.name());
+    let plain = !compiler.has_own_flags();
+    if plain && known::remembered(&compiler.path, &question).is_some() {
+        return Ok(true);
+    }
     let run = gate.run(&probe, &[], sanitizer, Duration::from_secs(20))?;
-    Ok(matches!(run, SanitizedRun::Ended(run) if run.ending.success()))
+    let works = matches!(run, SanitizedRun::Ended(run) if run.ending.success());
+    // what does not work may be installed tomorrow, beside the compiler
+    if plain && works {
+        known::remember(&compiler.path, &question, "yes");
+    }
+    Ok(works)
 }

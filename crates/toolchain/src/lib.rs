@@ -7,7 +7,7 @@
 //! 1. `scratch`: a place that goes away; `program`: a source file with its inputs.
 //! 2. `sandbox`: running any command under hard bounds (the only place that starts processes,
 //!    besides the tracer).
-//! 3. `compiler`: who a compiler is and what it supports, asked and not assumed.
+//! 3. `compiler`: who a compiler is and what it supports, asked and not assumed; `known`: what was answered before.
 //! 4. `build`: program × compiler × flags → artefact, or how that failed.
 //! 5. `gate`: sanitizers decide whether a program is free of undefined behaviour on its input
 //!    (paper 000 §4.1, paper 004 §5: only such programs may blame a compiler); `miri` does so for Rust with `unsafe`.
@@ -21,6 +21,7 @@ pub mod desktop;
 mod error;
 pub mod gate;
 pub mod inventory;
+pub mod known;
 pub mod memory;
 pub mod miri;
 pub mod program;

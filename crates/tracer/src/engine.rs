@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use candor_dwarf::{Avma, Image, Sight, Site, Svma};
+use candor_dwarf::{Avma, Image, Sight, Site, SiteOptions, Svma};
 use candor_toolchain::Sandbox;
 
 use crate::calls::CallFinder;
@@ -108,6 +108,11 @@ enum Stops {
         visits: u32,
         /// A breakpoint that is out while its instruction is stepped over.
         stepping: Option<u64>,
+        /// No step: a breakpoint is out until the next one is reached. A statement that only comes to itself again is
+        /// then seen once.
+        is_lazy: bool,
+        /// The breakpoint that is out.
+        out: Option<u64>,
         /// Calls and returns, where they are followed.
         follow: Option<Box<Follow>>,
     },
@@ -124,6 +129,8 @@ struct Run<'a> {
     sight: Sight,
     stops: u64,
     leaves: u64,
+    /// What statements show, where it is less than other places do.
+    statement_site: Option<SiteOptions>,
 }
 
 /// What to do with the program after a stop was dealt with.
@@ -183,6 +190,11 @@ impl<'a> Run<'a> {
             sight: Sight::default(),
             stops: 0,
             leaves: 0,
+            // what globals hold between two statements nobody can tell: their stores come when they come
+            statement_site: matches!(mode, Mode::Quiet(_)).then(|| SiteOptions {
+                globals: false,
+                ..options.site.clone()
+            }),
         })
     }
 
@@ -303,6 +315,12 @@ impl<'a> Run<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Next> {
         registers.rip = address;
+        if let Stops::Statements { out, group_of, .. } = &mut self.how
+            && let Some(other) = out.take()
+            && group_of.contains_key(&other)
+        {
+            self.tracee.insert_breakpoint(other)?;
+        }
         match self.happens(address, &registers, observer)? {
             Next::Resume => {}
             other => return Ok(other),
@@ -396,6 +414,8 @@ impl<'a> Run<'a> {
             groups,
             visits,
             stepping,
+            is_lazy,
+            out,
             follow,
         } = &mut self.how
         else {
@@ -421,8 +441,13 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        if !is_out && matches!(next, Next::Resume) {
-            self.tracee.remove_breakpoint(address)?;
+        if is_out || !matches!(next, Next::Resume) {
+            return Ok(next);
+        }
+        self.tracee.remove_breakpoint(address)?;
+        if *is_lazy && !follow.as_ref().is_some_and(|follow| follow.wants(address)) {
+            *out = Some(address);
+        } else {
             *stepping = Some(address);
             next = Next::Step;
         }
@@ -450,10 +475,14 @@ impl<'a> Run<'a> {
             return known.visits;
         }
         let cached_leaves = &mut self.cached_leaves;
+        let wanted = match (place, &self.statement_site) {
+            (Place::At(_), Some(fewer)) => fewer,
+            _ => &options.site,
+        };
         let site = known.site.get_or_insert_with(|| {
             // Code without debug information is passed through as a stop without a site.
             let pc = Avma(place.address()).stated(self.bias);
-            let site = image.site(pc, &options.site).ok();
+            let site = image.site(pc, wanted).ok();
             *cached_leaves += site.as_ref().map_or(0, |site| site.leaves().own.len());
             site.map(Box::new)
         });
@@ -558,6 +587,8 @@ fn statement_stops(
         groups,
         visits: quiet.visits.max(1),
         stepping: None,
+        is_lazy: quiet.exact,
+        out: None,
         follow: follow.map(Box::new),
     })
 }

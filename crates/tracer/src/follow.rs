@@ -58,7 +58,17 @@ impl Follow {
                 follow.names.len() as u32 - 1
             })
         };
+        // functions of headers are no business of the user's, and there may be calls of them without end
+        let statements = image.statement_stops()?;
+        let is_own = |entry: Svma| {
+            statements
+                .binary_search_by_key(&entry, |stop| stop.pc)
+                .is_ok()
+        };
         for (entry, name) in image.entries()? {
+            if !is_own(entry) {
+                continue;
+            }
             let address = entry.loaded(bias).0;
             follow.entries.insert(address, number(&name));
         }

@@ -19,6 +19,8 @@ pub struct Args {
 /// Takes the inventory and prints it.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let context = Context::new()?;
+    // tools may have been installed or removed since they were asked
+    candor_toolchain::known::forget();
     let inventory = Inventory::take(
         &context.sandbox,
         &context.scratch,

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use candor_toolchain::{Job, Limits, Sandbox};
+use candor_toolchain::{Job, Limits, Sandbox, known};
 
 use super::{Debugger, DebuggerKind, session_folder};
 use crate::error::{Error, Result};
+
+/// The question for the version.
+const VERSION: &str = "version";
 
 impl Debugger {
     /// All debuggers on PATH, gdb before lldb, each by its plain name first.
@@ -50,24 +53,33 @@ impl Debugger {
             path: path.to_owned(),
             met,
         };
-        let folder = session_folder()?;
-        let job = Job::new(path, folder.path()).arg("--version");
-        let limits = Limits::compiler().with_time(Duration::from_secs(20));
-        let finished = sandbox
-            .run(&job, &limits)
-            .map_err(|error| refused(error.to_string()))?;
-        let text = finished.stdout_text();
-        let version = text.lines().next().unwrap_or_default().trim().to_owned();
+        let (version, ending) = match known::remembered(path, VERSION) {
+            Some(known) => (known, None),
+            None => {
+                let folder = session_folder()?;
+                let job = Job::new(path, folder.path()).arg("--version");
+                let limits = Limits::compiler().with_time(Duration::from_secs(20));
+                let finished = sandbox
+                    .run(&job, &limits)
+                    .map_err(|error| refused(error.to_string()))?;
+                let text = finished.stdout_text();
+                let version = text.lines().next().unwrap_or_default().trim().to_owned();
+                (version, Some(finished.ending))
+            }
+        };
         let kind = if version.starts_with("GNU gdb") {
             DebuggerKind::Gdb
         } else if version.starts_with("lldb version") || version.contains("LLDB") {
             DebuggerKind::Lldb
         } else {
-            return Err(refused(format!(
-                "it ended with {} and said `{version}`",
-                finished.ending
-            )));
+            let ending = ending.map_or(String::new(), |ending| {
+                format!("it ended with {ending} and ")
+            });
+            return Err(refused(format!("{ending}said `{version}`")));
         };
+        if ending.is_some() {
+            known::remember(path, VERSION, &version);
+        }
         Ok(Debugger {
             kind,
             path: path.to_owned(),
