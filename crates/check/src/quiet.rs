@@ -46,6 +46,8 @@ const REFERENCE_VISITS: u32 = 4096;
 const NAMED: usize = 6;
 /// Places of one variable that are kept for confirmation, and lines.
 const CANDIDATES: usize = 4;
+/// What a stack is filled with that is not filled with zeroes.
+const FILLING: u8 = 0xfe;
 /// Places of one variable that are looked into.
 const MOST_DOUBTS: usize = 64;
 
@@ -498,7 +500,7 @@ impl Held {
         run: &mut dyn FnMut(&mut dyn Observer, Quiet) -> Result<RunSummary, Error>,
     ) -> Result<Result<Self, String>, Error> {
         let mut first: Option<Timeline> = None;
-        for fill in [0u8, 0xfe] {
+        for fill in [0, FILLING] {
             let mut timeline = Timeline::default();
             let quiet = Quiet {
                 fill: Some(fill),
@@ -645,9 +647,15 @@ fn reference_mode() -> Quiet {
 fn with_two_stacks<'r, 'a>(
     references: &'r [Reference<'a>],
 ) -> Vec<(&'r Reference<'a>, Option<u8>)> {
+    // what compilers fill they fill at declarations without an initialiser only
+    let fill = |reference: &Reference<'_>| match reference.flags.last().map(String::as_str) {
+        Some(flag) if flag.ends_with("=zero") => Some(0),
+        Some(flag) if flag.ends_with("=pattern") => Some(FILLING),
+        _ => None,
+    };
     let mut runs: Vec<(&Reference<'_>, Option<u8>)> = references
         .iter()
-        .map(|reference| (reference, None))
+        .map(|reference| (reference, fill(reference)))
         .collect();
     let name = |reference: &Reference<'_>| reference.compiler.name.clone();
     let names: HashSet<String> = references.iter().map(name).collect();
@@ -655,7 +663,7 @@ fn with_two_stacks<'r, 'a>(
         && let Some(first) = references.first()
     {
         runs.retain(|(reference, _)| name(reference) != name(first));
-        runs.splice(..0, [(first, Some(0)), (first, Some(0xfe))]);
+        runs.splice(..0, [(first, Some(0)), (first, Some(FILLING))]);
     }
     runs
 }

@@ -44,6 +44,8 @@ pub struct Settings {
     pub audit: bool,
     /// The sanitizers have judged the program already, and found nothing.
     pub judged: bool,
+    /// Sparse builds per compiler and level at most, where it is not what the effort says.
+    pub sparse: Option<usize>,
     /// Time for building and comparing; what has no turn by then is counted.
     pub budget: Option<Duration>,
 }
@@ -58,6 +60,7 @@ impl Default for Settings {
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             audit: false,
             judged: false,
+            sparse: None,
             budget: None,
         }
     }
@@ -432,10 +435,11 @@ fn schedule<'p>(
         points: PointChoice::All,
         ..arm(Round::All)
     });
-    let most = match effort {
+    let most = match (request.settings.sparse, effort) {
+        (Some(most), _) => most,
         // one more build of a Rust program costs as much as ten of C
-        Effort::Normal if request.program.is_rust() => 0,
-        effort => effort.sparse_builds(),
+        (None, Effort::Normal) if request.program.is_rust() => 0,
+        (None, effort) => effort.sparse_builds(),
     };
     let sparse = sparse(plan, reached, most);
     schedule.left_out = sparse.left_out;

@@ -60,6 +60,10 @@ pub struct Args {
     #[arg(long, value_name = "EFFORT", value_enum, conflicts_with_all = ["points", "at"])]
     effort: Option<EffortName>,
 
+    /// Builds with few barriers per compiler and level (default: what --effort says)
+    #[arg(long, value_name = "N", conflicts_with_all = ["points", "at"])]
+    sparse: Option<usize>,
+
     /// Time for building and comparing, such as 30s or 5m; what has no turn by then is counted
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     budget: Option<Duration>,
@@ -194,6 +198,7 @@ fn settings(args: &Args, context: &Context) -> Settings {
         max_stops: args.max_stops,
         jobs: args.jobs.or(context.config.jobs).unwrap_or(defaults.jobs),
         audit: args.audit,
+        sparse: args.sparse,
         budget: args.budget,
         ..defaults
     }
