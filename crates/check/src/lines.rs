@@ -305,6 +305,7 @@ pub fn check(sandbox: &Sandbox, scratch: &Scratch, request: &Request<'_>) -> Res
         compiler: name.clone(),
         level: String::new(),
         counts: judge.counts,
+        frames: crate::FrameCounts::default(),
         note: None,
     };
     if before.outcome != after.outcome || before.stdout != after.stdout {
@@ -377,6 +378,7 @@ fn confirm(
             variable: suspect.key.to_string(),
             declared: suspect.key.decl_line.0,
             line: suspect.at.0.0,
+            frame: 0,
             source_line: String::new(),
             stop: 0,
             visit: suspect.visit,

@@ -76,9 +76,9 @@ pub fn look(
     };
     let build = (executable, &image);
     let seen = compare_build(workshop, program, plan, truth, build, settings, watch, None)?;
-    Ok(seen.map(|comparison| {
+    Ok(seen.map(|mut comparison| {
         let candidates = comparison
-            .suspects
+            .all_suspects()
             .values()
             .flat_map(|suspect| &suspect.candidates);
         let sightings = candidates
@@ -89,8 +89,14 @@ pub fn look(
                 root: candidate.key.variable.to_string(),
                 declared: candidate.key.decl_line.0,
                 line: candidate.spot.line,
-                expected: candidate.expected.as_ref().map(ToString::to_string),
-                shown: candidate.shown.to_string(),
+                expected: match &candidate.clue {
+                    Some(clue) => Some(clue.expected.to_string()),
+                    None => candidate.expected.as_ref().map(ToString::to_string),
+                },
+                shown: match &candidate.clue {
+                    Some(clue) => clue.shown.to_string(),
+                    None => candidate.shown.to_string(),
+                },
                 location: candidate.location.clone(),
             })
             .collect();

@@ -979,6 +979,7 @@ impl Observer for Watcher<'_> {
                     held: None,
                     shown: seen.clone(),
                     location: self.image.describe_location(site, index),
+                    clue: None,
                 },
             });
             doubts.sort_by_key(|doubt| doubt.tier);

@@ -13,6 +13,7 @@ use candor_dwarf::{Avma, Image, Sight, Site, Svma};
 use candor_toolchain::Sandbox;
 
 use crate::calls::CallFinder;
+use crate::climb::Climber;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Happening, between_stores};
 use crate::launch::Launch;
@@ -97,6 +98,7 @@ struct Run<'a> {
     places: HashMap<u64, Place>,
     cached_leaves: usize,
     sight: Sight,
+    climber: Climber,
     stops: u64,
     leaves: u64,
 }
@@ -156,6 +158,7 @@ impl<'a> Run<'a> {
             places: HashMap::new(),
             cached_leaves: 0,
             sight: Sight::default(),
+            climber: Climber::default(),
             stops: 0,
             leaves: 0,
         })
@@ -260,8 +263,32 @@ impl<'a> Run<'a> {
         };
         registers.rip = pc;
         let visit = self.evaluate(kind, pc, &registers);
+        self.climb(kind, pc, &registers, observer);
         registers.rip = back;
         self.report(kind, pc, visit, &registers, observer)
+    }
+
+    /// Looks at the frames further up, as far as they are wanted.
+    fn climb(
+        &mut self,
+        kind: StopKind,
+        pc: u64,
+        registers: &libc::user_regs_struct,
+        observer: &mut dyn Observer,
+    ) {
+        self.climber.look_away();
+        if self.options.chain == 0 || kind == StopKind::TailCall {
+            return;
+        }
+        let stopped = Stopped::new(&self.tracee, registers, self.bias);
+        let at = Avma(pc).stated(self.bias);
+        let climber = &mut self.climber;
+        climber.climb(self.image, at, &stopped, self.options.chain);
+        let Some(chain) = climber.chain() else { return };
+        let depth = observer.climbs(self.stops, chain);
+        if depth > 0 {
+            climber.observe(self.image, &stopped, depth, self.options.site.leaf_cap);
+        }
     }
 
     fn at_statement(
@@ -315,6 +342,8 @@ impl<'a> Run<'a> {
             changed: Some(&[]),
             name: Some(&name),
             stack: &follow.stack,
+            chain: None,
+            upper: &[],
         };
         self.stops += 1;
         observer.stop(&stop)
@@ -423,6 +452,8 @@ impl<'a> Run<'a> {
                 } => &follow.stack,
                 _ => &[],
             },
+            chain: self.climber.chain(),
+            upper: self.climber.upper(),
         };
         self.stops += 1;
         Ok(match observer.stop(&stop) {
