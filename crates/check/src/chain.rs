@@ -142,15 +142,15 @@ impl Walk<'_> {
                 [] => {}
                 _ => return Meeting::End(Outcome::Undecided(Doubt::Recursion)),
             }
+            // a function that was split: its rest, called by its beginning; neither need have code of its own
+            if below.function == got.function {
+                self.is_plain = false;
+                return Meeting::Passed;
+            }
             match &got.way {
                 Way::Jump(_) => return Meeting::End(Outcome::Undecided(Doubt::TailCall)),
                 Way::Unknown => return Meeting::End(Outcome::Undecided(Doubt::Indirect)),
                 Way::Call | Way::Inlined => {}
-            }
-            // `f.part.0`, called by what was inlined of f
-            if below.part && below.function == got.function && got.way == Way::Call {
-                self.is_plain = false;
-                return Meeting::Passed;
             }
             if got.line.is_none() {
                 return Meeting::End(Outcome::Undecided(Doubt::NoLine));
@@ -174,7 +174,10 @@ impl Walk<'_> {
         place: usize,
         got: &ChainFrame,
     ) -> Meeting {
-        let differ = matches!((want, got.line), (Some(want), Some(got)) if want != got);
+        // where the line table has two lines for one address, either will do
+        let is_other = want.is_some() && want == got.other_line;
+        let differ =
+            matches!((want, got.line), (Some(want), Some(got)) if want != got) && !is_other;
         if differ {
             let below = place.checked_sub(1).and_then(|below| self.shown.get(below));
             let others = below.map(|below| self.explanations(at, below, got));
@@ -190,7 +193,7 @@ impl Walk<'_> {
         if differ {
             return Meeting::End(Outcome::Line);
         }
-        let certain = want.is_some() && want == got.line;
+        let certain = want.is_some() && (want == got.line || is_other);
         if self.is_plain && certain && self.agreement.same == place {
             self.agreement.same += 1;
         }
@@ -224,7 +227,7 @@ mod tests {
     use std::sync::Arc;
 
     /// `f:12 main:30`, innermost first; `f<main:30` inlines f, `f>` tells of a jump to it: `main:30>g` called g,
-    /// `main:30?` called nobody knows whom, `f:12*` is a part of f, `:0` is no line.
+    /// `main:30?` called nobody knows whom, `:0` is no line.
     fn chain(words: &str) -> Chain {
         let mut physical = 0;
         let frames = words.split(' ').enumerate().map(|(place, word)| {
@@ -240,10 +243,6 @@ mod tests {
                     None => (word, Way::Call),
                 },
             };
-            let (word, part) = match word.strip_suffix('*') {
-                Some(word) => (word, true),
-                None => (word, false),
-            };
             let (function, line) = word.split_once(':').unwrap();
             physical += u16::from(place > 0 && !inlined);
             ChainFrame {
@@ -251,9 +250,9 @@ mod tests {
                 line: Some(line.parse().unwrap())
                     .filter(|line| *line != 0)
                     .map(Line),
+                other_line: None,
                 way,
                 physical,
-                part,
                 pc: Svma(0),
             }
         });
@@ -373,12 +372,11 @@ mod tests {
             (0, undecided(Doubt::Folded))
         );
         assert_eq!(
-            compare("f:12 main:30", "f:12* <f:10 main:30"),
-            (1, Outcome::Function),
-            "not called, so not split"
+            compare("f:12 main:30", "f:12 <f:10 main:30"),
+            (1, Outcome::Same)
         );
         assert_eq!(
-            compare("f:12 main:30", "f:12* f:10 <main:30"),
+            compare("f:12 main:30", "f:12 f:10 <main:30"),
             (1, Outcome::Same)
         );
     }

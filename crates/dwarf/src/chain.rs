@@ -25,12 +25,12 @@ pub struct ChainFrame {
     pub function: Arc<str>,
     /// The line it is at: for the innermost its own, for the others that of the call. `None`: it belongs to no line.
     pub line: Option<Line>,
+    /// Another line that the line table has for the same address: of several rows there debuggers choose differently.
+    pub other_line: Option<Line>,
     /// How it got to the function below it; of no meaning for the innermost.
     pub way: Way,
     /// Which frame of the stack it belongs to, from 0: inlined functions share one.
     pub physical: u16,
-    /// Its code is a part that was split off from its function (gcc's `f.part.0`).
-    pub part: bool,
     /// The address that its line was looked up at.
     pub pc: Svma,
 }
@@ -74,7 +74,8 @@ struct Code {
     scope: Scope,
     /// The functions around it, innermost first, each with its line.
     functions: Vec<(Arc<str>, Option<Line>)>,
-    part: bool,
+    /// The innermost one's line by another row.
+    other_line: Option<Line>,
 }
 
 /// A frame of the stack.
@@ -190,13 +191,13 @@ impl Image {
         let mut below: Option<&Level> = None;
         for (physical, level) in (0u16..).zip(&stack.levels) {
             let mut way = below.map_or(Way::Unknown, |below| self.way(level.look, below));
-            for (function, line) in &level.code.functions {
+            for (place, (function, line)) in level.code.functions.iter().enumerate() {
                 frames.push(ChainFrame {
                     function: function.clone(),
                     line: *line,
+                    other_line: level.code.other_line.filter(|_| place == 0),
                     way: std::mem::replace(&mut way, Way::Inlined),
                     physical,
-                    part: level.code.part,
                     pc: Svma(level.look),
                 });
             }
@@ -253,10 +254,10 @@ impl Image {
         let Some(scope) = Scope::at(units, self.frames(), address)? else {
             return Ok(None);
         };
-        let mut line = units
-            .lines(scope.function.unit)?
-            .at(address)
-            .and_then(|row| row.line);
+        let table = units.lines(scope.function.unit)?;
+        let mut line = table.at(address).and_then(|row| row.line);
+        let other_line = table.last_line_at(address);
+        let other_line = other_line.filter(|other| Some(*other) != line);
         let mut functions = Vec::new();
         for group in instances(units, scope.function, address)? {
             let Some(instance) = group.first() else {
@@ -271,12 +272,10 @@ impl Image {
                 .filter(|line| *line != 0)
                 .map(Line);
         }
-        let (inside, _) = self.file().extents_at(address);
-        let part = inside.is_some_and(|extent| extent.name.contains(".part."));
         Ok(Some(Code {
             scope,
             functions,
-            part,
+            other_line,
         }))
     }
 
