@@ -219,22 +219,19 @@ impl Frames {
     /// What seems wrong, per kind and function, what was merged apart from what was not.
     pub(crate) fn suspects(&self, plan: &Plan, image: &Image) -> BTreeMap<SuspectKey, Suspect> {
         let mut suspects: BTreeMap<SuspectKey, Suspect> = BTreeMap::new();
-        let lines = || -> BTreeSet<Line> {
-            let returns = image.returns_from(BARRIER).into_iter();
-            let rows = returns.filter_map(|back| image.line_at(Svma(back.0 - 1)).ok().flatten());
-            rows.filter_map(|row| row.line).collect()
-        };
-        let mut with_calls: Option<BTreeSet<Line>> = None;
+        let mut calls: Option<HashMap<CallSite, usize>> = None;
         let mut met: Vec<(&Difference, &Meeting)> = self.met.iter().collect();
         met.sort_by_key(|(_, meeting)| meeting.call);
         for (difference, meeting) in met {
             let several = self.served.get(&difference.place);
             let merged = several.is_some_and(|served| served.len() > 1)
-                || difference.kind == Kind::WrongLine
-                    && self.is_left_of_two(plan, difference)
-                    && difference
-                        .expected
-                        .is_some_and(|line| !with_calls.get_or_insert_with(lines).contains(&line));
+                || meeting.depth == 0
+                    && is_left_of_two(
+                        plan,
+                        image,
+                        difference,
+                        calls.get_or_insert_with(|| barrier_calls(image)),
+                    );
             let name = match (difference.kind, merged) {
                 (Kind::WrongLine, false) => "line",
                 (Kind::WrongLine, true) => "merged line",
@@ -260,17 +257,42 @@ impl Frames {
         }
         suspects
     }
+}
 
-    /// Whether the line shown is that of a statement whose barrier was not met anywhere else: the other of two that
-    /// became one, where the run only came by this one.
-    fn is_left_of_two(&self, plan: &Plan, difference: &Difference) -> bool {
-        let (function, Some(line)) = &difference.shown else {
-            return false;
-        };
-        let stands_there = plan.point_at(line.0, Some(u32::MAX)).is_some();
-        let shown = (function.clone(), Some(*line));
-        stands_there && !self.served.values().any(|served| served.contains(&shown))
+/// A line and an instance of a function.
+type CallSite = (Option<Line>, Option<(u32, u32)>);
+
+fn call_site(image: &Image, pc: Svma) -> CallSite {
+    let row = image.line_at(pc).ok().flatten();
+    (row.and_then(|row| row.line), image.instance_at(pc))
+}
+
+/// How many calls of the barrier a build has at each line of each instance of a function.
+fn barrier_calls(image: &Image) -> HashMap<CallSite, usize> {
+    let mut calls = HashMap::new();
+    for back in image.returns_from(BARRIER) {
+        *calls
+            .entry(call_site(image, Svma(back.0.wrapping_sub(1))))
+            .or_default() += 1;
     }
+    calls
+}
+
+/// Whether the call is one of two that became one, where the run never came by for the other: it is on a line
+/// of the source with statements, and no more calls are on that line, in this instance of its function, than statements.
+fn is_left_of_two(
+    plan: &Plan,
+    image: &Image,
+    difference: &Difference,
+    calls: &HashMap<CallSite, usize>,
+) -> bool {
+    let (_, Some(line)) = &difference.shown else {
+        return false;
+    };
+    let points = plan.chosen.iter().filter_map(|id| plan.points().get(*id));
+    let on_line = points.filter(|point| point.debug_line == line.0).count();
+    let site = call_site(image, difference.place.0);
+    on_line > 0 && calls.get(&site).is_none_or(|calls| *calls <= on_line)
 }
 
 fn frame_place(shown: &Chain, depth: usize) -> FramePlace {

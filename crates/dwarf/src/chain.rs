@@ -240,6 +240,14 @@ impl Image {
         }
     }
 
+    /// Which instance of a function, inlined or not, an address is in: equal for equal ones of one file.
+    pub fn instance_at(&self, pc: Svma) -> Option<(u32, u32)> {
+        let function = self.units().function_at(pc.0).ok().flatten()?;
+        let groups = instances(self.units(), function, pc.0).ok()?;
+        let innermost = groups.first()?.first()?;
+        Some((innermost.unit, innermost.index))
+    }
+
     fn code_at(
         &self,
         known: &mut HashMap<u64, Option<Arc<Code>>>,
