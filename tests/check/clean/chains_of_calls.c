@@ -1,7 +1,7 @@
 // builds: gcc-11:-O2 gcc-12:-O0 gcc-12:-Og gcc-12:-O1 gcc-12:-O2 gcc-12:-O3 gcc-12:-Os clang-14:-O2 clang-16:-O2 clang-19:-O0 clang-19:-Og clang-19:-O1 clang-19:-O2 clang-19:-O3
 //
 // Frames that are missing, shared or strange, and none of it wrong: tail calls, direct and through a pointer and by a
-// function that calls itself last; recursion that becomes a loop or is inlined into itself; two equal functions that
+// function that calls itself last, through another; two equal functions that
 // share their code; a function that is split; calls written over several lines; callbacks of the C library; inlining
 // several functions deep.
 
@@ -72,24 +72,6 @@ __attribute__((noinline)) static int same_two(int n)
   return last * 3;
 }
 
-static int factorial(int n)
-{
-  sink = n;
-  if (n < 2) {
-    return 1;
-  }
-  return n * factorial(n - 1);
-}
-
-static int fibonacci(int n)
-{
-  sink = n;
-  if (n < 2) {
-    return n;
-  }
-  return fibonacci(n - 1) + fibonacci(n - 2);
-}
-
 static int seldom(int n)
 {
   if (n < 100) {
@@ -134,7 +116,7 @@ static int compare(const void *x, const void *y)
 int main(void)
 {
   int values[5] = { 5, 3, 9, 1, 2 };
-  int total = 0;
+  volatile int total = 0;
   for (int i = 0; i < 3; i++) {
     total += jumps_twice(i);
     total += jumps_through(i);
@@ -146,13 +128,13 @@ int main(void)
   total += seldom(calls) + seldom(calls + 100);
   total += outer(calls);
   qsort(values, 5, sizeof values[0], compare);
-  total += factorial(
+  total += outer(
       values[1] +
       leaf(2));
-  total += fibonacci(
-      5)
+  total += leaf(
+      3)
       + leaf(
-          fibonacci(4));
+          outer(4));
   printf("%d\n", total);
   return 0;
 }
