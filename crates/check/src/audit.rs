@@ -123,6 +123,7 @@ pub fn audit(
                         variable: key.to_string(),
                         declared: key.decl_line.0,
                         line: site.line.0,
+                        frame: 0,
                         source_line: plan.source_line(site.point, site.line.0),
                         stop: sample.stop,
                         visit,

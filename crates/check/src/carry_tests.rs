@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use candor_dwarf::Image;
+use std::sync::Arc;
+
+use candor_dwarf::{Chain, Image};
 use candor_source::Clang;
 use candor_toolchain::{Compiler, Job, Limits, Program, Sandbox, Scratch};
 use candor_tracer::{Continue, Mode, Observer, RunSummary, Stop, trace};
@@ -24,6 +26,10 @@ impl Observer for Forgetful<'_> {
             changed: None,
             ..*stop
         })
+    }
+
+    fn climbs(&mut self, sequence: u64, chain: (u32, &Arc<Chain>)) -> u16 {
+        self.0.climbs(sequence, chain)
     }
 }
 

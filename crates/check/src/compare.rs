@@ -1,19 +1,23 @@
 //! One optimised build against the truth: every comparable (stop, variable), counted and sorted.
 //!
 //! The k-th barrier call of the optimised build is the k-th of the reference, because a sequence of
-//! external calls is observable behaviour. What does not line up all the same (merged calls, tail
+//! external calls is observable behaviour. Where the build shows another line or function there, that is wrong by itself
+//! ([`crate::frames`]) and its values are not compared (*misplaced*). What does not line up otherwise (no line, tail
 //! calls) is *unaligned*: counted, never blamed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-use candor_dwarf::{Image, Leaf, LeafKey, Observation, PointerValue, Svma, Value};
+use candor_dwarf::{Chain, Image, Leaf, LeafKey, Observation, PointerValue, Svma, Value};
 use candor_tracer::{Continue, Observer, Stop};
 
 use crate::carry::{Journal, Standing};
 use crate::finding::{Class, Counts, Kind};
+use crate::frames::{FrameClue, Frames};
 use crate::plan::Plan;
 use crate::recording::{KeyId, LeafMap, LeafMaps, MapId, RecordedSite, Replay, map_id};
 use crate::truth::{Truth, known_leaf, note_changes, same_value};
+use crate::upper::{Here, Upper};
 
 /// A place where a build seems to be wrong.
 #[derive(Clone, Debug)]
@@ -40,6 +44,8 @@ pub struct Candidate {
     pub shown: Observation,
     /// The location in words.
     pub location: String,
+    /// What a wrong line or frame is about; `None` for variables.
+    pub clue: Option<FrameClue>,
 }
 
 impl Candidate {
@@ -76,7 +82,7 @@ pub struct Suspect {
 }
 
 /// Lines kept per suspect as candidates for confirmation.
-const CANDIDATES: usize = 4;
+pub(crate) const CANDIDATES: usize = 4;
 
 /// One variable whose every appearance is followed: where it is shown, and where it is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +150,7 @@ pub(crate) fn variable_name(key: &LeafKey) -> VariableName {
 }
 
 /// What makes one suspect: a variable (whatever its path) and a kind.
-type SuspectKey = (Kind, Option<String>, String, u32);
+pub(crate) type SuspectKey = (Kind, Option<String>, String, u32);
 
 /// Observes an optimised build.
 pub struct Comparison<'a> {
@@ -164,7 +170,7 @@ pub struct Comparison<'a> {
     /// By number of the leaf: whether a value of it was.
     compared: Vec<bool>,
     /// What seems wrong.
-    pub suspects: BTreeMap<SuspectKey, Suspect>,
+    pub(crate) suspects: BTreeMap<SuspectKey, Suspect>,
     /// The variable that is followed, if any.
     pub watch: Option<Watch>,
     /// Who sees every value, if anybody.
@@ -179,6 +185,9 @@ pub struct Comparison<'a> {
     journal: Journal,
     lifted: Vec<KeyId>,
     standings: HashMap<(MapId, MapId), Standing>,
+    /// Lines and functions that are shown, and the variables further up.
+    pub(crate) frames: Frames,
+    upper: Upper,
 }
 
 impl<'a> Comparison<'a> {
@@ -205,7 +214,20 @@ impl<'a> Comparison<'a> {
             journal: Journal::default(),
             lifted: Vec::new(),
             standings: HashMap::new(),
+            frames: Frames::new(plan),
+            upper: Upper::default(),
         }
+    }
+
+    /// All that seems wrong, once the run is over. A variable that is wrong in its own function's stops is looked at
+    /// there, where it can be printed.
+    pub(crate) fn all_suspects(&mut self) -> &BTreeMap<SuspectKey, Suspect> {
+        for (key, suspect) in std::mem::take(&mut self.upper.suspects) {
+            self.suspects.entry(key).or_insert(suspect);
+        }
+        let frames = self.frames.suspects(self.plan, self.image);
+        self.suspects.extend(frames);
+        &self.suspects
     }
 
     /// The same for a build that makes only some of the recording's stops ([`Truth::calls_at`]).
@@ -232,13 +254,17 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn unaligned(&mut self, stop: &Stop<'_>) {
+    fn unaligned(&mut self, stop: &Stop<'_>, misplaced: bool) {
         let Some((recorded, visit)) = self.truth.recording.site(self.now) else {
             return;
         };
         for (_, id) in recorded.leaves.iter() {
             if let Some(truth) = self.truth.value(&self.replay, self.now, id) {
-                self.counts.unaligned += 1;
+                if misplaced {
+                    self.counts.misplaced += 1;
+                } else {
+                    self.counts.unaligned += 1;
+                }
                 if let Some(onlooker) = &mut self.onlooker {
                     onlooker.glance(&Glance {
                         stop,
@@ -301,6 +327,7 @@ impl<'a> Comparison<'a> {
                 held: None,
                 shown: shown.clone(),
                 location: self.image.describe_location(site, index),
+                clue: None,
             });
         }
     }
@@ -469,10 +496,26 @@ impl Observer for Comparison<'_> {
         let aligned = stop
             .site
             .filter(|site| site.line == Some(recorded.line) && site.function == recorded.function);
+        let agreement = self.frames.weigh(stop, self.truth, now, (recorded, visit));
         let Some(site) = aligned else {
-            self.unaligned(stop);
+            let misplaced = agreement.is_some_and(|agreement| agreement.is_misplaced());
+            self.unaligned(stop, misplaced);
             return Continue::Yes;
         };
+        let here = Here {
+            stop,
+            now,
+            recorded,
+            visit,
+            same: agreement.map_or(0, |agreement| agreement.same),
+        };
+        self.upper.weigh(
+            &here,
+            self.truth,
+            &self.replay,
+            self.image,
+            &mut self.counts,
+        );
         let shown = self
             .maps
             .at(stop.pc, site.leaves(), |leaf| known_leaf(recording, leaf));
@@ -500,5 +543,10 @@ impl Observer for Comparison<'_> {
             self.weigh_globals(stop, recorded, &shown);
         }
         Continue::Yes
+    }
+
+    fn climbs(&mut self, sequence: u64, _chain: (u32, &Arc<Chain>)) -> u16 {
+        let above = self.truth.recording.above();
+        self.recorded(sequence).map_or(0, |now| above.depth(now))
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use candor_dwarf::Image;
+use candor_dwarf::{Image, Observation};
 use candor_toolchain::{Compiler, Program};
 use candor_tracer::{Answer, Debugger, DebuggerKind, Query, SessionOutcome};
 
@@ -87,7 +87,7 @@ pub fn debugger_name(debugger: &Debugger) -> String {
 pub type Verdict = Result<Vec<Finding>, Undecided>;
 
 /// What one debugger said about one candidate, or how it died on it.
-enum Said {
+pub(crate) enum Said {
     Answer(Answer),
     Died(String),
 }
@@ -105,6 +105,7 @@ impl Court<'_> {
         };
         let image = &Image::open(&executable.path)?;
         let mut verdicts: Vec<Option<Verdict>> = suspects.iter().map(|_| None).collect();
+        self.decide_frames(compared, suspects, (executable, image), &mut verdicts)?;
         let rounds = suspects
             .iter()
             .map(|suspect| suspect.candidates.len())
@@ -115,6 +116,7 @@ impl Court<'_> {
                 .zip(suspects)
                 .filter(|(place, _)| !matches!(verdicts.get(*place), Some(Some(Ok(_)))))
                 .filter_map(|(place, suspect)| Some((place, suspect.candidates.get(round)?)))
+                .filter(|(_, candidate)| candidate.clue.is_none())
                 .collect();
             if asked.is_empty() {
                 break;
@@ -154,7 +156,9 @@ impl Court<'_> {
         let mut answers = vec![Printed::Not("it cannot be printed there".into()); candidates.len()];
         let at_points = || {
             let places = candidates.iter().enumerate();
-            places.filter_map(|(place, candidate)| Some((place, *candidate, candidate.spot.point?)))
+            // a variable further up is not in scope where the point is
+            let here = places.filter(|(_, candidate)| candidate.key.depth == 0);
+            here.filter_map(|(place, candidate)| Some((place, *candidate, candidate.spot.point?)))
         };
         let (places, printed): (Vec<usize>, Vec<Printed>) = match printer {
             Printer::C(shadows) => {
@@ -273,7 +277,14 @@ impl Court<'_> {
             .map(|(name, _)| name.clone())
             .collect();
         let mut witnesses = vec!["native".to_owned()];
-        if candidate.kind != Kind::IllFormedLocation && compared.round != Round::Quiet {
+        if candidate.key.depth > 0 {
+            if let Some(name) = shows_truth(candidate, said) {
+                return Err(format!(
+                    "the native engine reads {} in frame {}, {name} the true value",
+                    candidate.shown, candidate.key.depth
+                ));
+            }
+        } else if candidate.kind != Kind::IllFormedLocation && compared.round != Round::Quiet {
             let Some(expected) = &candidate.expected else {
                 return Err("its true value is not known".into());
             };
@@ -329,7 +340,7 @@ impl Court<'_> {
         Ok(found)
     }
 
-    fn finding(
+    pub(crate) fn finding(
         &self,
         compared: &Compared<'_>,
         suspect: &Suspect,
@@ -356,6 +367,7 @@ impl Court<'_> {
             variable: candidate.key.to_string(),
             declared: candidate.key.decl_line.0,
             line,
+            frame: candidate.key.depth,
             source_line: self.plan.source_line(point.map(|point| point.id), line),
             stop: candidate.call,
             visit,
@@ -389,7 +401,7 @@ impl Court<'_> {
             },
             expected,
             shown,
-            notes: Vec::new(),
+            notes: notes(candidate),
             round: compared.round,
             rounds: vec![compared.round],
             barriers,
@@ -428,6 +440,31 @@ impl Court<'_> {
             reason,
         }
     }
+}
+
+/// What is to be said of a variable further up.
+fn notes(candidate: &Candidate) -> Vec<String> {
+    let (depth, function) = (candidate.key.depth, candidate.key.function.as_deref());
+    if depth == 0 {
+        return Vec::new();
+    }
+    vec![format!(
+        "seen in frame {depth} ({}), from the barrier call at line {}; no print statement shows a variable of a frame further up",
+        function.unwrap_or("?"),
+        candidate.spot.line
+    )]
+}
+
+/// A debugger that shows the true value of a candidate, if there is one.
+fn shows_truth(candidate: &Candidate, said: &BTreeMap<String, Said>) -> Option<String> {
+    let expected = candidate.expected.clone().map(Observation::Value)?;
+    let says_so = |verdict: &Said| match verdict {
+        Said::Answer(answer) => answer.agrees(&expected) == Some(true),
+        Said::Died(_) => false,
+    };
+    let mut all = said.iter();
+    all.find(|(_, verdict)| says_so(verdict))
+        .map(|(name, _)| name.clone())
 }
 
 /// The same place, and nothing asked there.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use candor_dwarf::{Observation, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::frames::FrameCounts;
 use crate::rounds::Round;
 use crate::truth::same_value;
 
@@ -26,6 +27,17 @@ pub enum Kind {
     /// A reference leads to something that is not what it refers to (Rust): another address, or memory whose stores were
     /// moved or removed.
     WrongReferent,
+    /// A call is on another line than the source has it on.
+    WrongLine,
+    /// The functions that have not returned are others, or at other lines, than those that led there.
+    WrongFrame,
+}
+
+impl Kind {
+    /// Whether it is about where the program is, and not about a variable.
+    pub fn is_about_place(self) -> bool {
+        matches!(self, Kind::WrongLine | Kind::WrongFrame)
+    }
 }
 
 impl std::fmt::Display for Kind {
@@ -37,6 +49,8 @@ impl std::fmt::Display for Kind {
             Kind::DebuggerCrash => "debugger-crash",
             Kind::WriteOnlyStatic => "write-only-static",
             Kind::WrongReferent => "wrong-referent",
+            Kind::WrongLine => "wrong-line",
+            Kind::WrongFrame => "wrong-frame",
         })
     }
 }
@@ -70,12 +84,16 @@ pub struct Finding {
     pub blame: String,
     /// The function; `None` for a global.
     pub function: Option<String>,
-    /// The variable with its path, as a C expression.
+    /// The variable with its path, as a C expression. Of a wrong line `line`, of a wrong frame `frame[N]`; `merged line`
+    /// and `merged frame[N]` where one call stands for several of the source.
     pub variable: String,
     /// Where it is declared.
     pub declared: u32,
     /// Where it was looked at.
     pub line: u32,
+    /// In which frame, from 0 for the function that is stopped; inlined functions count.
+    #[serde(default, skip_serializing_if = "is_innermost")]
+    pub frame: u16,
     /// The text of that line.
     pub source_line: String,
     /// The number of the barrier call of the run, from 0.
@@ -118,6 +136,10 @@ pub struct Finding {
     pub barriers: Vec<usize>,
     /// The command that shows it again.
     pub replay: String,
+}
+
+fn is_innermost(frame: &u16) -> bool {
+    *frame == 0
 }
 
 impl Finding {
@@ -236,6 +258,9 @@ pub struct Counts {
     pub ill_formed: u64,
     /// At stops that cannot be matched with the reference.
     pub unaligned: u64,
+    /// At stops where the build shows another line or function, which is reported by itself.
+    #[serde(default)]
+    pub misplaced: u64,
     /// Well-formed, but not readable from outside (an entry value without its caller, say).
     pub unreadable: u64,
 }
@@ -274,6 +299,7 @@ impl Counts {
         self.wrong += other.wrong;
         self.ill_formed += other.ill_formed;
         self.unaligned += other.unaligned;
+        self.misplaced += other.misplaced;
         self.unreadable += other.unreadable;
     }
 
@@ -286,6 +312,7 @@ impl Counts {
     pub fn total(&self) -> u64 {
         self.equal
             + self.unaligned
+            + self.misplaced
             + self.optimised_out
             + self.unreadable
             + self.ill_formed
@@ -303,6 +330,9 @@ pub struct Row {
     /// What became of the values.
     #[serde(flatten)]
     pub counts: Counts,
+    /// What became of the lines and functions shown, at each barrier call.
+    #[serde(default)]
+    pub frames: FrameCounts,
     /// Why there are none, or what else was noticed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

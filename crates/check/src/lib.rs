@@ -10,7 +10,8 @@
 //! 3. `recording`, `truth`: what three unoptimised builds agree on (§4.2 for all pairs at once).
 //!    `fallback`: other references where a compiler refuses the program.
 //! 4. `compare`, `native`: each optimised build against that, stop by stop.
-//! 5. `shadow`, `rust_shadow`, `confirm`: the paper's own evidence for what differs, and who is to blame (§4.4).
+//!    `above`, `doubts`, `chain`, `frames`, `upper`: the functions that have not returned, their lines and variables.
+//! 5. `shadow`, `rust_shadow`, `confirm`, `confirm_frames`: the paper's own evidence for what differs, and who is to blame (§4.4).
 //! 6. `not_compared`: what is left out. `run`: all of it, on all cores. `finding`: what comes out. `save`: a finding as files.
 //! 7. `lines`: two builds made by the user, without barriers.
 //! 8. `audit`: debuggers against the debug information.
@@ -18,16 +19,21 @@
 //!
 //! Oracles never change programs beyond their barriers, and never print.
 
+mod above;
 pub mod audit;
 mod carry;
 #[cfg(test)]
 mod carry_tests;
+mod chain;
 mod compare;
 mod confirm;
+mod confirm_frames;
+mod doubts;
 mod error;
 pub mod exhibit;
 mod fallback;
 mod finding;
+mod frames;
 pub mod lines;
 mod native;
 mod not_compared;
@@ -40,6 +46,7 @@ mod rust_shadow;
 pub mod save;
 mod shadow;
 mod truth;
+mod upper;
 mod workshop;
 
 pub use compare::Watch;
@@ -47,6 +54,7 @@ pub use error::Error;
 pub use finding::{
     Class, Counts, Finding, Kind, Place, Report, RoundRow, Row, Signature, Undecided, relation,
 };
+pub use frames::FrameCounts;
 pub use native::{Seen, Sighting, is_described, look, look_quietly};
 pub use plan::{Plan, PointChoice, SILENT};
 pub use quiet::Held;

@@ -97,6 +97,7 @@ pub fn check(sandbox: &Sandbox, scratch: &Scratch, request: &Request<'_>) -> Res
         compiler: name,
         level: String::new(),
         counts: crate::Counts::default(),
+        frames: crate::FrameCounts::default(),
         note: None,
     };
     let seen = held.judge(&image, None, &mut |observer, quiet| {
@@ -197,6 +198,7 @@ fn confirm(
             variable: candidate.key.to_string(),
             declared: candidate.key.decl_line.0,
             line,
+            frame: 0,
             source_line: String::new(),
             stop: 0,
             visit: candidate.spot.visit,

@@ -77,9 +77,9 @@ pub fn look(
     };
     let build = (executable, &image);
     let seen = compare_build(workshop, program, plan, truth, build, settings, watch, None)?;
-    Ok(seen.map(|comparison| Seen {
+    Ok(seen.map(|mut comparison| Seen {
         counts: comparison.counts,
-        sightings: sightings(comparison.suspects.values()),
+        sightings: sightings(comparison.all_suspects().values()),
         watch: comparison.watch,
     }))
 }
@@ -116,9 +116,15 @@ fn sightings<'s>(suspects: impl Iterator<Item = &'s Suspect>) -> Vec<Sighting> {
             root: candidate.key.variable.to_string(),
             declared: candidate.key.decl_line.0,
             line: candidate.spot.line,
-            expected: (candidate.expected.is_some() || candidate.held.is_some())
-                .then(|| candidate.truth_in_words()),
-            shown: candidate.shown.to_string(),
+            expected: match &candidate.clue {
+                Some(clue) => Some(clue.expected.to_string()),
+                None => (candidate.expected.is_some() || candidate.held.is_some())
+                    .then(|| candidate.truth_in_words()),
+            },
+            shown: match &candidate.clue {
+                Some(clue) => clue.shown.to_string(),
+                None => candidate.shown.to_string(),
+            },
             location: candidate.location.clone(),
         })
         .collect()

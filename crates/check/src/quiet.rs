@@ -933,6 +933,7 @@ impl Watcher<'_> {
                 held: None,
                 shown: seen.clone(),
                 location: self.image.describe_location(site, index),
+                clue: None,
             },
         });
         doubts.sort_by_key(|doubt| doubt.tier);

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use candor_dwarf::{Leaf, LeafKey, Leaves, Line, Observation, Omitted, Svma};
-use candor_tracer::{Continue, Observer, Stop, StopKind};
+use candor_dwarf::{Chain, Leaf, LeafKey, Leaves, Line, Observation, Omitted, Svma};
+use candor_tracer::{Continue, Observer, Stop, StopKind, UpperFrame};
 
+use crate::above::{Above, AboveRecorder};
 use crate::carry::{Bookmark, Journal};
 
 /// Number of a leaf in a recording.
@@ -168,6 +169,7 @@ pub struct Recording {
     sites: Vec<RecordedSite>,
     stops: Vec<RecordedStop>,
     changes: Vec<(KeyId, Observation)>,
+    above: Above,
 }
 
 /// Marks a stop without a site.
@@ -198,6 +200,11 @@ impl Recording {
     pub fn site(&self, sequence: u64) -> Option<(&RecordedSite, u32)> {
         let stop = self.stops.get(usize::try_from(sequence).ok()?)?;
         Some((self.sites.get(stop.site as usize)?, stop.visit))
+    }
+
+    /// What was seen of the functions further up.
+    pub(crate) fn above(&self) -> &Above {
+        &self.above
     }
 
     /// Every place where it stopped.
@@ -278,6 +285,8 @@ pub trait Wanted {
     fn wants(&self, point: Option<usize>, line: Line, leaf: &Leaf) -> bool;
     /// The point of the source at an address.
     fn point(&self, pc: Svma, line: Line) -> Option<usize>;
+    /// Decides for a leaf of a function further up, whose call is at `pc`.
+    fn wants_above(&self, pc: Svma, leaf: &Leaf) -> bool;
 }
 
 /// Observes the reference run and makes the recording.
@@ -288,6 +297,7 @@ pub struct Recorder<'a> {
     places: HashMap<Svma, u32>,
     maps: LeafMaps,
     last: Vec<Option<Observation>>,
+    above: AboveRecorder,
     /// Places of globals that may have changed, and how far each map of globals has been served with them.
     journal: Journal,
     served: HashMap<MapId, Bookmark>,
@@ -306,6 +316,7 @@ impl<'a> Recorder<'a> {
             places: HashMap::new(),
             maps: LeafMaps::default(),
             last: Vec::new(),
+            above: AboveRecorder::default(),
             journal: Journal::default(),
             served: HashMap::new(),
             capacity: 1 << 20,
@@ -315,7 +326,47 @@ impl<'a> Recorder<'a> {
 
     /// The recording.
     pub fn finish(self) -> Recording {
-        self.recording
+        Recording {
+            above: self.above.above,
+            ..self.recording
+        }
+    }
+
+    /// Notes the functions further up.
+    fn climb(&mut self, stop: &Stop<'_>) {
+        let (wanted, last) = (self.wanted, std::cell::RefCell::new(&mut self.last));
+        let Recording {
+            keys,
+            index,
+            changes,
+            ..
+        } = &mut self.recording;
+        let number = |frame: &UpperFrame, leaf: &Leaf, key: LeafKey| {
+            if !wanted.wants_above(frame.site.pc, leaf) {
+                return None;
+            }
+            if let Some(known) = index.get(&key) {
+                return Some(*known);
+            }
+            let new = keys.len() as KeyId;
+            index.insert(key.clone(), new);
+            keys.push(Leaf {
+                key,
+                ..leaf.clone()
+            });
+            last.borrow_mut().push(None);
+            Some(new)
+        };
+        let record = |id: KeyId, seen: &Observation| {
+            let mut last = last.borrow_mut();
+            if let Some(last) = last.get_mut(id as usize)
+                && last.as_ref() != Some(seen)
+            {
+                *last = Some(seen.clone());
+                changes.push((id, seen.clone()));
+            }
+        };
+        self.above.stop(stop, number, record);
     }
 
     fn place(&mut self, stop: &Stop<'_>) -> Option<u32> {
@@ -414,6 +465,7 @@ impl Observer for Recorder<'_> {
                 }
             }
         }
+        self.climb(stop);
         recorded.changes_end = self.recording.changes.len() as u32;
         self.recording.stops.push(recorded);
         if self.recording.changes.len() > self.capacity {
@@ -421,5 +473,9 @@ impl Observer for Recorder<'_> {
             return Continue::No;
         }
         Continue::Yes
+    }
+
+    fn climbs(&mut self, _sequence: u64, chain: (u32, &Arc<Chain>)) -> u16 {
+        self.above.wants(chain)
     }
 }

@@ -16,6 +16,7 @@ use crate::compare::{Suspect, VariableName};
 use crate::confirm::{Compared, Court, Printer};
 use crate::fallback::{self, Established};
 use crate::finding::{Counts, Finding, Kind, Report, RoundRow, Row, Undecided};
+use crate::frames::FrameCounts;
 use crate::native::compare_build;
 use crate::not_compared::not_compared;
 use crate::plan::{Plan, PointChoice};
@@ -573,6 +574,7 @@ fn compare_one<'a>(
             compiler: compiler.name.clone(),
             level: level.to_owned(),
             counts: Counts::default(),
+            frames: FrameCounts::default(),
             note: None,
         },
         suspects: Vec::new(),
@@ -624,11 +626,12 @@ fn compare_one<'a>(
             match compare_build(
                 workshop, program, &arm.plan, truth, build, settings, None, calls,
             )? {
-                Ok(comparison) => {
+                Ok(mut comparison) => {
                     compared.row.counts = comparison.counts;
+                    compared.row.frames = comparison.frames.counts;
                     compared.variables = comparison.variables();
                     compared.lines = comparison.lines.clone();
-                    comparison.suspects.into_values().collect()
+                    comparison.all_suspects().values().cloned().collect()
                 }
                 Err(reason) => {
                     compared.row.note = Some(reason);
@@ -654,11 +657,13 @@ fn summarise(
             compiler: compiler.name.clone(),
             level: level.clone(),
             counts: Counts::default(),
+            frames: FrameCounts::default(),
             note: None,
         };
         let ours = |one: &&Compared<'_>| one.compiler.name == compiler.name && one.level == *level;
         for one in compared.iter().filter(ours) {
             row.counts.add_all(&one.row.counts);
+            row.frames.add_all(&one.row.frames);
             row.note = row.note.or_else(|| one.row.note.clone());
         }
         report.summary.push(row);

@@ -64,6 +64,8 @@ fn save_one(
         stop: shown.stop,
         variable: &shown.variable,
         expected: &shown.expected,
+        frame: finding.frame,
+        backtrace: finding.kind.is_about_place(),
         compiler: &finding.compiler,
         level: &finding.level,
         lldb: (finding.compiler.contains("clang") || finding.compiler.contains("rustc"))
@@ -101,6 +103,10 @@ pub(crate) struct Place<'a> {
     pub variable: &'a str,
     /// Its true value.
     pub expected: &'a str,
+    /// The frame that it is in, from 0 for the function that calls the barrier.
+    pub frame: u16,
+    /// The backtrace is what is to be seen, and no variable.
+    pub backtrace: bool,
     /// The compiler.
     pub compiler: &'a str,
     /// Level and flags.
@@ -132,6 +138,8 @@ pub(crate) fn files(
         stop,
         variable,
         expected,
+        frame,
+        backtrace,
         compiler,
         level,
         lldb,
@@ -142,14 +150,23 @@ pub(crate) fn files(
     } else {
         (format!("print {variable}"), (*variable).to_owned())
     };
+    let (print, shown) = if *backtrace {
+        ("backtrace".to_owned(), "thread backtrace".to_owned())
+    } else {
+        (print, format!("frame variable {shown}"))
+    };
+    let up = match *backtrace {
+        true => String::new(),
+        false => format!("up {}\n", frame + 1),
+    };
     let gdb_commands = format!(
         "set pagination off\nset breakpoint pending off\nbreak opt_me_not\nignore 1 {stop}\n\
-         run {arguments}{input} > /dev/null\nup\necho expected {variable} = {expected}\\n\n{print}\nkill\nquit\n"
+         run {arguments}{input} > /dev/null\n{up}echo expected {variable} = {expected}\\n\n{print}\nkill\nquit\n"
     );
     let lldb_commands = format!(
         "settings set auto-confirm true\nbreakpoint set --name opt_me_not\n\
          breakpoint modify --ignore-count {stop} 1\nprocess launch{} --stdout /dev/null -- {arguments}\n\
-         up\nframe variable {shown}\nquit\n",
+         {up}{shown}\nquit\n",
         if input.is_empty() {
             ""
         } else {

@@ -6,14 +6,17 @@
 //! unspecified behaviour (evaluation order, mostly). Both are dropped: nothing is blamed on them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
-use candor_dwarf::{Image, Leaf, Line, Observation, PointerValue, Svma, Value};
+use candor_dwarf::{Chain, Image, Leaf, Line, Observation, PointerValue, Svma, Value};
 use candor_toolchain::{Compiler, Family, Program};
 use candor_tracer::{
     Continue, Launch, Mode, Observer, Outcome, RunSummary, Stop, TraceOptions, trace,
 };
 
+use crate::above::{FRAMES, key_above};
 use crate::carry::{Journal, Standing};
+use crate::doubts::Doubts;
 use crate::finding::Class;
 use crate::plan::Plan;
 use crate::recording::{KeyId, LeafMaps, MapId, Recorder, Recording, Replay, Wanted, map_id};
@@ -138,6 +141,8 @@ pub struct Truth {
     dropped_leaves: HashSet<KeyId>,
     /// Stops that another reference puts on another line.
     dropped_stops: HashSet<u32>,
+    /// Of the chains.
+    pub(crate) doubts: Doubts,
 }
 
 /// Objections to one leaf after which all of it is dropped.
@@ -214,6 +219,7 @@ impl Truth {
             &mut opponent,
         )?;
         let (objections, misplaced) = (opponent.objections, opponent.misplaced);
+        let doubts = opponent.doubts;
         if !self.ends_alike(&summary.outcome)
             || summary.stdout != self.stdout
             || summary.stops != self.recording.len() as u64
@@ -239,6 +245,7 @@ impl Truth {
             }
         }
         self.dropped_stops.extend(misplaced);
+        self.doubts.add(doubts);
         Ok(())
     }
 
@@ -259,6 +266,7 @@ impl Truth {
             dropped: HashMap::new(),
             dropped_leaves: HashSet::new(),
             dropped_stops: HashSet::new(),
+            doubts: Doubts::default(),
         }
     }
 
@@ -355,6 +363,7 @@ pub(crate) fn options(settings: &Settings) -> TraceOptions {
             all_frames: false,
         },
         max_stops: settings.max_stops,
+        chain: FRAMES,
         ..TraceOptions::default()
     }
 }
@@ -437,6 +446,34 @@ impl Wanted for Filter<'_> {
             .point_at(line.0, Some(row.column).filter(|column| *column > 0))?;
         Some(point.id)
     }
+
+    /// What is visible at the statement that the call is in, which must be clear, and was declared before it.
+    fn wants_above(&self, pc: Svma, leaf: &Leaf) -> bool {
+        let plan = self.plan;
+        // what is inlined into an unoptimised function says so of no statement
+        if plan.unit.is_rust() || leaf.key.depth > 0 {
+            return false;
+        }
+        let row = self.image.line_at(pc).ok().flatten();
+        let Some((line, column)) = row.and_then(|row| Some((row.line?, row.column))) else {
+            return false;
+        };
+        let column = Some(column).filter(|column| *column > 0);
+        let Some(point) = plan.point_at(line.0, column) else {
+            return false;
+        };
+        let key = &leaf.key;
+        let functions = plan.unit.functions();
+        let function = functions.get(point.function).map(|f| f.name.as_str());
+        let only = plan.only.as_deref().is_none_or(|only| {
+            let shown = key.to_string();
+            let rest = shown.strip_prefix(only);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        });
+        only && function == key.function.as_deref()
+            && !plan.is_static(&key.variable, key.decl_line.0)
+            && (leaf.parameter || plan.is_visible(point, &key.variable, key.decl_line.0))
+    }
 }
 
 /// Observes another reference and notes where it differs.
@@ -450,6 +487,8 @@ pub(crate) struct Opponent<'a> {
     pub(crate) objections: Vec<(u32, KeyId)>,
     /// Stops that it has on another line.
     pub(crate) misplaced: Vec<u32>,
+    /// Of which chains it has others.
+    pub(crate) doubts: Doubts,
 }
 
 impl<'a> Opponent<'a> {
@@ -462,6 +501,7 @@ impl<'a> Opponent<'a> {
             standings: HashMap::new(),
             objections: Vec::new(),
             misplaced: Vec::new(),
+            doubts: Doubts::default(),
         }
     }
 }
@@ -483,6 +523,10 @@ impl Observer for Opponent<'_> {
             self.misplaced.push(number);
             return Continue::Yes;
         }
+        if let Some(chain) = recording.above().chain(stop.sequence) {
+            self.doubts.hear(chain, stop.chain);
+        }
+        self.hear_above(stop);
         let leaves = self
             .maps
             .at(stop.pc, site.leaves(), |leaf| known_leaf(recording, leaf));
@@ -513,6 +557,29 @@ impl Observer for Opponent<'_> {
         self.objections
             .extend(standing.notable().map(|(key, _)| (number, key)));
         Continue::Yes
+    }
+
+    fn climbs(&mut self, sequence: u64, _chain: (u32, &Arc<Chain>)) -> u16 {
+        self.truth.recording.above().depth(sequence)
+    }
+}
+
+impl Opponent<'_> {
+    /// Objects to values further up.
+    fn hear_above(&mut self, stop: &Stop<'_>) {
+        let recording = &self.truth.recording;
+        for frame in stop.upper {
+            for (leaf, seen) in frame.site.leaves().iter().zip(&frame.observations) {
+                let id = key_above(frame, leaf).and_then(|key| recording.id(&key));
+                if let Some(id) = id
+                    && let Observation::Value(theirs) = seen
+                    && let Some(Observation::Value(ours)) = self.replay.seen(id)
+                    && same_value(theirs, ours) == Some(false)
+                {
+                    self.objections.push((stop.sequence as u32, id));
+                }
+            }
+        }
     }
 }
 

@@ -39,7 +39,9 @@ struct Shown {
 impl Shown {
     /// From the line `// shows: VARIABLE line LINE expected VALUE shown VALUE in COMPILER:LEVEL ...`.
     fn read(text: &str) -> Option<Shown> {
-        let line = text.lines().find_map(|line| line.strip_prefix("// shows: "))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("// shows: "))?;
         let variable = line.split(' ').next()?;
         let build = line.split(" in ").last()?.split(' ').next()?;
         let (compiler, level) = build.split_once(':')?;
@@ -83,7 +85,11 @@ fn late_stores_are_nobodys_fault_without_barriers() {
         let shown = Shown::read(&std::fs::read_to_string(&path).unwrap()).expect("a `shows` line");
         let builds = [(shown.compiler.as_str(), shown.level.as_str())];
         let report = question(&path, &builds, PointChoice::None).ask().unwrap();
-        assert!(report.findings.is_empty(), "{}\n{report:#?}", path.display());
+        assert!(
+            report.findings.is_empty(),
+            "{}\n{report:#?}",
+            path.display()
+        );
     }
 }
 
@@ -95,7 +101,9 @@ fn nothing_is_found_without_barriers_where_nothing_is_wrong() {
         let mut question = question(&path, &builds, PointChoice::None);
         for line in text.lines().map_while(|line| line.strip_prefix("// ")) {
             match line.split_once(": ") {
-                Some(("stdin", input)) => question.program.stdin = format!("{input}\n").into_bytes(),
+                Some(("stdin", input)) => {
+                    question.program.stdin = format!("{input}\n").into_bytes()
+                }
                 Some(("args", words)) => {
                     question.program.arguments = words.split(' ').map(str::to_owned).collect();
                 }
@@ -109,15 +117,28 @@ fn nothing_is_found_without_barriers_where_nothing_is_wrong() {
             // a program that only one of the two takes is the matter of `cases`
             continue;
         };
-        assert!(report.findings.is_empty(), "{}\n{report:#?}", path.display());
-        assert!(report.undecided.is_empty(), "{}\n{report:#?}", path.display());
+        assert!(
+            report.findings.is_empty(),
+            "{}\n{report:#?}",
+            path.display()
+        );
+        assert!(
+            report.undecided.is_empty(),
+            "{}\n{report:#?}",
+            path.display()
+        );
     }
 }
 
 /// The control: what is not optimised is right, in every round.
 #[test]
 fn nothing_is_found_in_unoptimised_builds() {
-    let builds = [("gcc-12", "-O0"), ("clang-19", "-O0"), ("clang-14", "-O0"), ("gcc-11", "-O0")];
+    let builds = [
+        ("gcc-12", "-O0"),
+        ("clang-19", "-O0"),
+        ("clang-14", "-O0"),
+        ("gcc-11", "-O0"),
+    ];
     let some = programs("recall").into_iter().step_by(6);
     for path in some.chain(programs("found")) {
         let report = question(&path, &builds, PointChoice::Rounds(Effort::Normal)).ask();
@@ -129,8 +150,17 @@ fn nothing_is_found_in_unoptimised_builds() {
             .filter(|finding| finding.kind != Kind::DebuggerDisagrees)
             .collect();
         assert!(wrong.is_empty(), "{}\n{wrong:#?}", path.display());
-        assert!(report.undecided.is_empty(), "{}\n{report:#?}", path.display());
-        assert!(report.rounds.iter().any(|row| row.round == Round::Quiet && row.counts.total() > 0));
+        assert!(
+            report.undecided.is_empty(),
+            "{}\n{report:#?}",
+            path.display()
+        );
+        assert!(
+            report
+                .rounds
+                .iter()
+                .any(|row| row.round == Round::Quiet && row.counts.total() > 0)
+        );
     }
 }
 
@@ -157,13 +187,24 @@ fn at_a_call_of_a_library_function_the_moment_is_known() {
         int main(void) {\n  int a[7][8], b, j;\n  for (b = 0; b < 7; b++) {\n    for (j = 0; j < 8; j++)\n      a[b][j] = 0;\n  }\n\
           puts(\"here\");\n  return a[1][2];\n}\n";
     let program = Program::from_text(Path::new("moment.c"), text.into());
-    let mut question = Question::new(program, &[("clang-19", "-O2"), ("clang-19", "-O0"), ("gcc-12", "-O0")]);
+    let mut question = Question::new(
+        program,
+        &[("clang-19", "-O2"), ("clang-19", "-O0"), ("gcc-12", "-O0")],
+    );
     question.points = PointChoice::None;
     let report = question.ask().unwrap();
     let found: Vec<_> = report
         .findings
         .iter()
-        .map(|f| (f.variable.as_str(), f.line, f.expected.as_str(), f.shown.as_str(), f.level.as_str()))
+        .map(|f| {
+            (
+                f.variable.as_str(),
+                f.line,
+                f.expected.as_str(),
+                f.shown.as_str(),
+                f.level.as_str(),
+            )
+        })
         .collect();
     assert_eq!(found, [("j", 8, "8", "0", "-O2")], "{report:#?}");
     assert_eq!(report.findings[0].round, Round::Quiet);
@@ -179,8 +220,15 @@ fn barriers_of_the_programs_own_are_used() {
     for points in [PointChoice::Own, PointChoice::Rounds(Effort::Normal)] {
         question.points = points;
         let report = question.ask().unwrap();
-        let j = report.findings.iter().find(|finding| finding.variable == "j");
-        assert_eq!(j.map(|j| (j.expected.as_str(), j.shown.as_str())), Some(("8", "0")), "{report:#?}");
+        let j = report
+            .findings
+            .iter()
+            .find(|finding| finding.variable == "j");
+        assert_eq!(
+            j.map(|j| (j.expected.as_str(), j.shown.as_str())),
+            Some(("8", "0")),
+            "{report:#?}"
+        );
     }
 }
 
@@ -194,8 +242,15 @@ fn a_budget_is_kept_and_what_had_no_turn_is_said() {
     let mut question = question(&path, &builds, PointChoice::Rounds(Effort::Thorough));
     question.settings.budget = Some(Duration::from_millis(50));
     let report = question.ask().unwrap();
-    let notes: Vec<_> = report.rounds.iter().filter_map(|row| row.note.clone()).collect();
-    assert!(notes.iter().any(|note| note.contains("--budget")), "{report:#?}");
+    let notes: Vec<_> = report
+        .rounds
+        .iter()
+        .filter_map(|row| row.note.clone())
+        .collect();
+    assert!(
+        notes.iter().any(|note| note.contains("--budget")),
+        "{report:#?}"
+    );
 }
 
 /// Programs that are hard to look at: bounded, said, nothing invented.

@@ -198,7 +198,7 @@ impl ClaimArgs {
         let kind: Kind = serde_json::from_value(kind.into()).ok().with_context(|| {
             format!(
                 "`{kind}` is no kind of finding; expected wrong-value, ill-formed-location, \
-                 write-only-static, wrong-referent, debugger-disagrees or debugger-crash"
+                 write-only-static, wrong-referent, wrong-line, wrong-frame, debugger-disagrees or debugger-crash"
             )
         })?;
         let replay = |_: &Compiler, _: &str, _: &PointChoice| String::new();

@@ -139,7 +139,7 @@ impl Image {
         look(&self.around(), site, machine, sight);
     }
 
-    fn around(&self) -> Callers<'_> {
+    pub(crate) fn around(&self) -> Callers<'_> {
         Callers {
             units: &self.units,
             frames: &self.frames,
@@ -152,6 +152,10 @@ impl Image {
 
     pub(crate) fn units(&self) -> &Units {
         &self.units
+    }
+
+    pub(crate) fn frames(&self) -> &Frames {
+        &self.frames
     }
 
     pub(crate) fn file(&self) -> &File {

@@ -15,7 +15,8 @@
 //!   prepared once per unit.
 //! - [`Image::observe`] (`observe`) evaluates them on a [`Machine`]: `frame` has registers and frame address, `evaluate`
 //!   runs expressions on the typed values of `stack`, `caller` finds what only the caller knows. [`Image::look`]
-//!   (`sight`) does so at one stop after the other, and looks again only at globals whose bytes changed.
+//!   (`sight`) does so at one stop after the other, and looks again only at globals whose bytes changed. [`Image::walk`] and
+//!   [`Image::chain`] (`chain`) find the frames further up, whose variables [`Image::observe_frame`] evaluates.
 //! - `describe`, `listing` and `spans` serve reports and tests; `calls` serves coverage; `unwind` serves stack walks.
 //! - [`rewrite`] changes the locations of variables in a file; it shares nothing with the rest.
 //!
@@ -49,6 +50,7 @@ mod scopes;
 mod site;
 
 mod caller;
+mod chain;
 mod evaluate;
 mod frame;
 mod observe;
@@ -64,6 +66,7 @@ mod unwind;
 pub mod rewrite;
 
 pub use address::{Avma, Line, Svma};
+pub use chain::{Chain, ChainEnd, ChainFrame, Stack, Way};
 pub use elf::{Symbol, SymbolKind};
 pub use error::Error;
 pub use image::Image;

@@ -146,6 +146,22 @@ impl LineTable {
         })
     }
 
+    /// The line of the last row at the address that [`LineTable::at`] takes its row from, statement or not: of several
+    /// rows at one address this is what the line program says, and what lldb shows.
+    pub(crate) fn last_line_at(&self, pc: u64) -> Option<Line> {
+        let after = self
+            .sequences
+            .partition_point(|sequence| sequence.start <= pc);
+        let sequence = self.sequences[..after]
+            .iter()
+            .rev()
+            .take(64)
+            .find(|sequence| pc < sequence.end)?;
+        let after = sequence.rows.partition_point(|row| row.pc <= pc);
+        let last = sequence.rows.get(after.checked_sub(1)?)?;
+        (last.line != 0).then_some(Line(last.line))
+    }
+
     /// The stops of this table. gcc puts many rows at one address; debuggers show the state after all of them, so the
     /// address stands for the last statement row only.
     pub(crate) fn stops(&self, out: &mut Vec<StatementStop>) {

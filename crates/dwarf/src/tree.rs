@@ -97,6 +97,7 @@ fn wanted(name: DwAt) -> bool {
             | dw::DW_AT_GNU_call_site_data_value
             | dw::DW_AT_call_parameter
             | dw::DW_AT_call_tail_call
+            | dw::DW_AT_call_line
             | dw::DW_AT_GNU_tail_call
     )
 }

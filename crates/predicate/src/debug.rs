@@ -106,6 +106,14 @@ impl<'a> Debug<'a> {
             Err(rejection) => return Ok(Err(rejection)),
         };
         let functions = unit.functions();
+        // a line or a frame is in a function, and is no variable
+        let is_place = matches!(self.claim, Claim::Debug { kind, .. } if kind.is_about_place());
+        let has_function = || {
+            let mut names = functions
+                .iter()
+                .map(|function| Some(function.name.as_str()));
+            names.any(|name| name == self.subject.function.as_deref())
+        };
         let is_subject = |variable: &candor_source::Variable| {
             let function = variable.function.and_then(|index| functions.get(index));
             // Rust's closures and generic instances have names that the source does not spell
@@ -114,7 +122,11 @@ impl<'a> Debug<'a> {
                     || function.map(|function| function.name.as_str())
                         == self.subject.function.as_deref())
         };
-        if !unit.variables().iter().any(is_subject) {
+        let is_in_it = match is_place {
+            true => has_function(),
+            false => unit.variables().iter().any(is_subject),
+        };
+        if !is_in_it {
             return Ok(Err(Rejection::Invalid(format!(
                 "{} is not in it",
                 self.subject

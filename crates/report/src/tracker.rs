@@ -83,6 +83,8 @@ impl<'a> BugReport<'a> {
             "ill-formed-location" => {
                 format!("Invalid DWARF location expression for '{variable}' at {level}")
             }
+            "wrong-line" => format!("Wrong debug info: wrong line of a call at {level}"),
+            "wrong-frame" => format!("Wrong debug info: wrong backtrace at {level}"),
             "miscompilation" => format!("Wrong code at {level}"),
             "crash" => match &dossier.case {
                 Some(case) => match &case.claim {

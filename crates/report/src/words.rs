@@ -81,6 +81,8 @@ pub(crate) fn kind_meaning(kind: &str) -> &'static str {
             "A static variable that is never read lost its stores, and shows an old value."
         }
         "wrong-referent" => "A reference leads to something that is not what it refers to.",
+        "wrong-line" => "A debugger shows another line than the one that is executed.",
+        "wrong-frame" => "A debugger shows another function, or another chain of callers.",
         "debugger-disagrees" => {
             "The debug information is right; the debugger shows something else."
         }
@@ -92,12 +94,14 @@ pub(crate) fn kind_meaning(kind: &str) -> &'static str {
 
 /// Kinds in the order of their weight.
 pub(crate) fn kind_weight(kind: &str) -> usize {
-    const ORDER: [&str; 9] = [
+    const ORDER: [&str; 11] = [
         "miscompilation",
         "crash",
         "hang",
         "wrong-value",
         "ill-formed-location",
+        "wrong-frame",
+        "wrong-line",
         "debugger-disagrees",
         "debugger-crash",
         "write-only-static",

@@ -13,6 +13,7 @@ use candor_dwarf::{Avma, Image, Sight, Site, SiteOptions, Svma};
 use candor_toolchain::Sandbox;
 
 use crate::calls::CallFinder;
+use crate::climb::Climber;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Happening, between_stores};
 use crate::launch::Launch;
@@ -127,6 +128,7 @@ struct Run<'a> {
     places: HashMap<Place, Known>,
     cached_leaves: usize,
     sight: Sight,
+    climber: Climber,
     stops: u64,
     leaves: u64,
     /// What statements show, where it is less than other places do.
@@ -188,6 +190,7 @@ impl<'a> Run<'a> {
             places: HashMap::new(),
             cached_leaves: 0,
             sight: Sight::default(),
+            climber: Climber::default(),
             stops: 0,
             leaves: 0,
             // what globals hold between two statements nobody can tell: their stores come when they come
@@ -298,6 +301,7 @@ impl<'a> Run<'a> {
         registers.rip = pc;
         let place = Place::At(pc);
         let visit = self.evaluate(kind, place, &registers);
+        self.climb(kind, pc, &registers, observer);
         registers.rip = back;
         let what = Reported {
             kind,
@@ -306,6 +310,29 @@ impl<'a> Run<'a> {
             name: None,
         };
         self.report(what, &registers, observer)
+    }
+
+    /// Looks at the frames further up, as far as they are wanted.
+    fn climb(
+        &mut self,
+        kind: StopKind,
+        pc: u64,
+        registers: &libc::user_regs_struct,
+        observer: &mut dyn Observer,
+    ) {
+        self.climber.look_away();
+        if self.options.chain == 0 || kind == StopKind::TailCall {
+            return;
+        }
+        let stopped = Stopped::new(&self.tracee, registers, self.bias);
+        let at = Avma(pc).stated(self.bias);
+        let climber = &mut self.climber;
+        climber.climb(self.image, at, &stopped, self.options.chain);
+        let Some(chain) = climber.chain() else { return };
+        let depth = observer.climbs(self.stops, chain);
+        if depth > 0 {
+            climber.observe(self.image, &stopped, depth, self.options.site.leaf_cap);
+        }
     }
 
     fn at_statement(
@@ -525,6 +552,8 @@ impl<'a> Run<'a> {
                 } => &follow.stack,
                 _ => &[],
             },
+            chain: self.climber.chain(),
+            upper: self.climber.upper(),
         };
         self.stops += 1;
         Ok(match observer.stop(&stop) {

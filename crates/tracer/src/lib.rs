@@ -6,7 +6,7 @@
 //!
 //! The steps, in the order of the files: `launch` (what a run is, limits) → `watchdog` (time) → `memory`
 //! (pages and breakpoints) → `process` (ptrace) → `stopped` (registers by DWARF number) → `calls` (which
-//! instruction called the barrier) → `run` (the words of a run) → `follow` (calls and returns of a run without barriers) → `engine` (stops and their evaluation). Beside them stand `walk` (one call, instruction by instruction) and `debuggers`: gdb and
+//! instruction called the barrier) → `climb` (the frames further up) → `run` (the words of a run) → `follow` (calls and returns of a run without barriers) → `engine` (stops and their evaluation). Beside them stand `walk` (one call, instruction by instruction) and `debuggers`: gdb and
 //! lldb asked for the same values ([`Debugger::ask`]).
 //!
 //! Paper 000 (Debug Information Validation for Optimized Code, PLDI 2020), section 4: stopping both builds at
@@ -14,6 +14,7 @@
 //! here one run shows all of them at all visits.
 
 mod calls;
+mod climb;
 mod debuggers;
 mod engine;
 mod error;
@@ -26,12 +27,12 @@ mod stopped;
 mod walk;
 mod watchdog;
 
-pub use debuggers::{Answer, Debugger, DebuggerKind, Query, Session, SessionOutcome};
+pub use debuggers::{Answer, Debugger, DebuggerKind, Query, Session, SessionOutcome, TracedFrame};
 pub use engine::trace;
 pub use error::{Error, Result};
 pub use launch::{Input, Launch, Sink};
 pub use run::{
     Activation, Around, BARRIER, Continue, FOLLOWED, Mode, Observer, Outcome, Quiet, RunSummary,
-    Stop, StopKind, TraceOptions,
+    Stop, StopKind, TraceOptions, UpperFrame,
 };
 pub use walk::{Step, Walked, walk};

@@ -1,8 +1,11 @@
 //! The words of a run: where it stops, what is seen there, how it ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use candor_dwarf::{Observation, Site, SiteOptions, Svma};
+use candor_dwarf::{Chain, Observation, Site, SiteOptions, Svma};
+
+pub use crate::climb::UpperFrame;
 
 /// Name of the barrier function unless the caller says otherwise.
 pub const BARRIER: &str = "opt_me_not";
@@ -75,6 +78,8 @@ pub struct TraceOptions {
     pub max_stops: u64,
     /// Stops at one address beyond this are counted and reported but not evaluated.
     pub per_site_visits: u32,
+    /// In barrier mode: frames that are walked up the stack at most; 0 for none.
+    pub chain: usize,
 }
 
 impl Default for TraceOptions {
@@ -83,6 +88,7 @@ impl Default for TraceOptions {
             site: SiteOptions::default(),
             max_stops: 100_000,
             per_site_visits: u32::MAX,
+            chain: 0,
         }
     }
 }
@@ -140,6 +146,10 @@ pub struct Stop<'a> {
     pub name: Option<&'a str>,
     /// In quiet mode: the functions that have not returned, the outermost first.
     pub stack: &'a [Activation],
+    /// In barrier mode with [`TraceOptions::chain`]: the functions that have not returned. Equal numbers are equal chains.
+    pub chain: Option<(u32, &'a Arc<Chain>)>,
+    /// The variables of the functions further up, where the observer wanted them.
+    pub upper: &'a [UpperFrame],
 }
 
 /// What an observer wants next.
@@ -155,6 +165,12 @@ pub enum Continue {
 pub trait Observer {
     /// Called at each stop.
     fn stop(&mut self, stop: &Stop<'_>) -> Continue;
+
+    /// Up to which depth it wants the variables of the functions further up at this stop, which is shown to it next;
+    /// 0 for none.
+    fn climbs(&mut self, _sequence: u64, _chain: (u32, &Arc<Chain>)) -> u16 {
+        0
+    }
 }
 
 impl<F: FnMut(&Stop<'_>) -> Continue> Observer for F {

@@ -176,6 +176,8 @@ fn assemble(
         stop: found.subject.stop,
         variable: &found.subject.variable,
         expected: found.subject.truth.as_deref().unwrap_or("a value"),
+        frame: 0,
+        backtrace: false,
         compiler: &request.compiler.name,
         level: request.level,
         lldb: request.compiler.family == candor_toolchain::Family::Clang,
@@ -237,6 +239,8 @@ fn shows(kind: Kind, class: Class) -> bool {
     match kind {
         Kind::WrongValue | Kind::WriteOnlyStatic | Kind::WrongReferent => class == Class::Wrong,
         Kind::IllFormedLocation => class == Class::IllFormed,
+        // no value is wrong
+        Kind::WrongLine | Kind::WrongFrame => false,
         // the debug information is right, or says nothing: the debugger is to blame
         Kind::DebuggerDisagrees | Kind::DebuggerCrash => class != Class::Unaligned,
     }

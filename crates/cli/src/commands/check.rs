@@ -624,14 +624,22 @@ fn print_group(group: &[&Finding]) {
         0 => String::new(),
         visits => format!(" of {visits}"),
     };
-    println!(
-        "{red}{}{red:#}: `{}` {place}, line {}, visit {}{of}",
-        first.kind, first.variable, first.line, first.visit
-    );
+    if first.kind.is_about_place() {
+        println!(
+            "{red}{}{red:#}: {} {place}, at line {}, visit {}{of}",
+            first.kind, first.variable, first.line, first.visit
+        );
+    } else {
+        println!(
+            "{red}{}{red:#}: `{}` {place}, line {}, visit {}{of}",
+            first.kind, first.variable, first.line, first.visit
+        );
+    }
     if !first.source_line.is_empty() {
         println!("  {:>5} | {}", first.line, first.source_line);
     }
     match first.round {
+        _ if first.kind.is_about_place() => println!("        the call is at {}", first.expected),
         Round::Quiet => println!("        it holds {}", first.expected),
         _ => println!("        true value {}", first.expected),
     }
@@ -656,6 +664,9 @@ fn print_group(group: &[&Finding]) {
             finding.confirmed_by.join(", "),
             said.join("; ")
         );
+        for note in &finding.notes {
+            println!("            {note}");
+        }
         if finding.blame != finding.compiler {
             println!("            to blame: {}", finding.blame);
         }

@@ -144,6 +144,14 @@ fn grouped<'f>(trial: &Trial<'_>, findings: &'f [Finding]) -> BTreeMap<Key, Vec<
     groups
 }
 
+/// What is known to happen is told apart from what is not.
+fn merged(finding: &Finding) -> &'static str {
+    match finding.signature.relation.as_str() {
+        "merged" => ", two calls being one",
+        _ => "",
+    }
+}
+
 fn discovery(trial: &Trial<'_>, group: &[&Finding]) -> Option<Discovery> {
     let first = group.first()?;
     let mut affected: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -169,6 +177,25 @@ fn discovery(trial: &Trial<'_>, group: &[&Finding]) -> Option<Discovery> {
             "{} {}: {whose} is {}, shown as {} (line {})",
             first.compiler, first.level, first.expected, first.shown, first.line
         ),
+        Kind::WrongLine => format!(
+            "{} {}: a call in {} is on line {}, and line {} is shown{}",
+            first.compiler,
+            first.level,
+            first.function.as_deref().unwrap_or("?"),
+            first.expected,
+            first.shown,
+            merged(first)
+        ),
+        Kind::WrongFrame => format!(
+            "{} {}: frame {} is {}, and {} is shown{} (line {})",
+            first.compiler,
+            first.level,
+            first.frame,
+            first.expected,
+            first.shown,
+            merged(first),
+            first.line
+        ),
         Kind::IllFormedLocation => format!(
             "{} {}: the location of {whose} is ill-formed (line {})",
             first.compiler, first.level, first.line
@@ -185,6 +212,10 @@ fn discovery(trial: &Trial<'_>, group: &[&Finding]) -> Option<Discovery> {
         priority: match first.kind {
             Kind::WrongValue => 50,
             Kind::IllFormedLocation => 45,
+            Kind::WrongLine | Kind::WrongFrame => match first.signature.relation.as_str() {
+                "merged" => 12,
+                _ => 40,
+            },
             Kind::DebuggerCrash => 30,
             Kind::WriteOnlyStatic => 20,
             Kind::WrongReferent => 15,

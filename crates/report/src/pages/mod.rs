@@ -181,6 +181,7 @@ mod tests {
             ill_formed: 1,
             unaligned: 0,
             unreadable: 0,
+            misplaced: 0,
         };
         assert_eq!(
             share(&many).iter().map(|part| part.width).sum::<u64>(),

@@ -110,6 +110,7 @@ fn finding() -> Finding {
         variable: "i".into(),
         declared: 3,
         line: 4,
+        frame: 0,
         source_line: "cells[i] = 1;".into(),
         stop: 1,
         visit: 2,

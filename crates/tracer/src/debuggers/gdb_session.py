@@ -2,7 +2,7 @@
 
 Reads `request.json` next to this file, writes one JSON value per line to `answers.jsonl`:
   {"bias": N}                 once the program is loaded
-  [query, [answer, ...]]      for each query that was reached
+  [query, [answer, ...], frames]  for each query that was reached; frames as [[function, line], ...] where asked for
   {"end": true}               when all is said
 An answer is "o" (optimised out), ["e", error], ["t", text] or [kind, hex digits, size in bytes] with kind one
 of i (signed), u (unsigned), f (floating point, its bits), p (pointer), or ["v", name, 0] for a variant of Rust.
@@ -70,6 +70,14 @@ class Half:
         return "o" if "optimized out" in text or "unavailable" in text else ["t", text]
 
 
+class Variable:
+    """The symbols that a variable may be, and its frame; none for the innermost."""
+
+    def __init__(self, symbols, frame):
+        self.symbols = symbols
+        self.frame = frame
+
+
 class Variant:
     """Which variant a Rust enumeration is."""
 
@@ -112,19 +120,67 @@ def part(value, what):
     return value[what]
 
 
-class Site:
-    """Where the leaves asked for at one address come from; worked out at the first visit."""
+def physical(frame):
+    """The frame of the stack that a frame belongs to: inlined functions have none of their own."""
+    while frame is not None and frame.type() == gdb.INLINE_FRAME:
+        frame = frame.older()
+    return frame
 
-    def __init__(self, pc, leaves):
-        self.chain = []  # per depth: function and the blocks from inner to outer
-        block = gdb.block_for_pc(pc)
-        blocks = []
-        while block is not None and not (block.is_static or block.is_global):
-            blocks.append(names(block))
-            if block.function is not None:
-                self.chain.append((block.function.name, blocks))
-                blocks = []
-            block = block.superblock
+
+def older(frame):
+    """The next frame up the stack that is one: not inlined, and not made up for a tail call."""
+    frame = frame.older()
+    while frame is not None and frame.type() in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+        frame = frame.older()
+    return frame
+
+
+def instances(pc):
+    """The functions around an address, inlined ones included, from inner to outer: each with its blocks, and the last block."""
+    chain = []
+    block = gdb.block_for_pc(pc)
+    blocks = []
+    while block is not None and not (block.is_static or block.is_global):
+        blocks.append(names(block))
+        if block.function is not None:
+            chain.append((block.function, blocks))
+            blocks = []
+        block = block.superblock
+    return chain, block
+
+
+def backtrace(pc, frame, most):
+    """Functions and lines. At the innermost frame gdb may hide functions that start right here: it is made of blocks."""
+    found = []
+    line = gdb.find_pc_line(pc).line
+    for function, _ in instances(pc)[0]:
+        found.append([function.name, line])
+        line = function.line  # of an inlined function gdb keeps the line of the call
+    frame = physical(frame)
+    frame = frame.older() if frame is not None else None
+    while frame is not None and len(found) < most:
+        if frame.type() != gdb.TAILCALL_FRAME:
+            found.append([frame.name() or "", frame.find_sal().line])
+        frame = frame.older()
+    return found[:most]
+
+
+class Site:
+    """Where the leaves asked for at one address come from; worked out at the first visit. Leaves of frames further up
+    are looked up at each visit, for the callers may be others."""
+
+    def __init__(self, pc, leaves, frame):
+        chain, block = instances(pc)
+        # per depth: function, the blocks from inner to outer, and the frame where it is not the innermost
+        self.chain = [(function.name, blocks, None) for function, blocks in chain]
+        deepest = max((leaf[4] for leaf in leaves), default=0)
+        self.lasts = deepest < len(self.chain)
+        caller = physical(frame)
+        while caller is not None and len(self.chain) <= deepest:
+            caller = older(caller)
+            if caller is not None:
+                above, _ = instances(caller.pc() - 1)
+                self.chain += [(function.name, blocks, caller) for function, blocks in above]
         self.outer = []
         while block is not None:
             self.outer.append(names(block))
@@ -154,10 +210,11 @@ class Site:
         return len(self.nodes) - 1
 
     def look_up(self, name, function, line, depth):
+        frame = None
         if function is None:
             where = self.outer
         elif depth < len(self.chain) and is_function(self.chain[depth][0], function):
-            where = self.chain[depth][1]
+            _, where, frame = self.chain[depth]
         else:
             raise Unknown('No frame of function "%s" at depth %d.' % (function, depth))
         found = [s for block in where for s in block.get(name, []) if line in (0, s.line)]
@@ -168,7 +225,7 @@ class Site:
                     found.append(symbol)
         if not found:
             raise Unknown('No symbol "%s" in current context.' % name)
-        return found
+        return Variable(found, frame)
 
 
 def kind_of(kind):
@@ -233,7 +290,8 @@ def answers(site, frame):
     for parent, what in site.nodes:
         try:
             if parent < 0:
-                values.append(variable(what, frame) if isinstance(what[0], gdb.Symbol) else (what, None))
+                is_variable = isinstance(what, Variable)
+                values.append(variable(what.symbols, what.frame or frame) if is_variable else (what, None))
             else:
                 value, whole = values[parent]
                 if whole is None:
@@ -276,9 +334,14 @@ class Stop(gdb.Breakpoint):
         global LEFT
         self.visits += 1
         for query, leaves in self.wanted.pop(self.visits, []):
-            if leaves not in self.sites:
-                self.sites[leaves] = Site(self.pc, REQUEST["leaves"][leaves])
-            say([query, list(answers(self.sites[leaves], gdb.newest_frame()))])
+            frame = gdb.newest_frame()
+            site = self.sites.get(leaves) or Site(self.pc, REQUEST["leaves"][leaves], frame)
+            if site.lasts:
+                self.sites[leaves] = site
+            said = [query, list(answers(site, frame))]
+            if REQUEST["frames"]:
+                said.append(backtrace(self.pc, frame, REQUEST["frames"]))
+            say(said)
             LEFT -= 1
         OUT.flush()
         if not self.wanted:

@@ -70,7 +70,10 @@ class Session:
             if thread.GetStopReason() == lldb.eStopReasonBreakpoint and pc in visits:
                 visits[pc] += 1
                 for query, leaves in wanted[pc].pop(visits[pc], []):
-                    self.say([query, list(self.answers(frame, request["leaves"][leaves]))])
+                    said = [query, list(self.answers(frame, request["leaves"][leaves]))]
+                    if request["frames"]:
+                        said.append(backtrace(thread, request["frames"]))
+                    self.say(said)
                     left -= 1
                 self.out.flush()
                 if not wanted[pc]:
@@ -102,6 +105,9 @@ class Session:
 
     def root(self, frame, name, function, line, depth):
         thread = frame.GetThread()
+        inner = len(instances(frame.GetPCAddress()))
+        if function is not None and depth >= inner:
+            return self.upper(thread, name, function, line, depth - inner)
         if function is None:
             # Through the frame first: a static variable of this file goes before one of another file.
             found = [v for v in frame.GetVariables(False, False, True, False) if v.GetName() == name]
@@ -129,6 +135,17 @@ class Session:
             raise Unknown("no variable named '%s' found in this frame" % name)
         return next((v for v in found if v.GetError().Success()), found[0])
 
+    def upper(self, thread, name, function, line, above):
+        """A variable of a frame further up the stack, where lldb hides nothing."""
+        frame = next(iter(callers(thread, above, above + 1)), None)
+        if frame is None or not is_function(frame.GetFunctionName() or "", function):
+            raise Unknown("no frame of function '%s' so far up" % function)
+        found = [v for v in frame.GetVariables(True, True, True, True) if v.GetName() == name]
+        found = [v for v in found if line in (0, v.GetDeclaration().GetLine())]
+        if not found:
+            raise Unknown("no variable named '%s' found in this frame" % name)
+        return next((v for v in found if v.GetError().Success()), found[0])
+
     def answers(self, frame, leaves):
         roots = {}
         for name, path, function, line, depth in leaves:
@@ -147,6 +164,53 @@ class Session:
                 yield scalar(value) if half is None else half_of(value, half)
             except Unknown as error:
                 yield ["e", str(error)]
+
+
+def instances(address):
+    """The functions around an address, inlined ones included, from inner to outer: each with the line it was called from."""
+    found = []
+    block = address.GetBlock()
+    while block.IsValid():
+        parent = block.GetParent()
+        if block.IsInlined():
+            found.append((block.GetInlinedName() or "", block.GetInlinedCallSiteLine()))
+        elif not parent.IsValid():
+            found.append((address.GetFunction().GetName() or "", 0))
+        block = parent
+    return found
+
+
+def callers(thread, first, end):
+    """Frames above the innermost one of the stack, by number; inlined functions count, and frames that lldb makes up for
+    tail calls do not."""
+    # not by the number of frames: to count them lldb would walk the whole stack
+    index = 0
+    while thread.GetFrameAtIndex(index).IsInlined():
+        index += 1
+    place = 0
+    while place < end:
+        index += 1
+        frame = thread.GetFrameAtIndex(index)
+        if not frame.IsValid():
+            break
+        if frame.IsArtificial():
+            continue
+        if place >= first:
+            yield frame
+        place += 1
+
+
+def backtrace(thread, most):
+    """Functions and lines. At the innermost frame lldb may hide functions that start right here: it is made of blocks."""
+    address = thread.GetFrameAtIndex(0).GetPCAddress()
+    found = []
+    line = address.GetLineEntry().GetLine()
+    for name, called_from in instances(address):
+        found.append([name.split("(")[0], line])
+        line = called_from
+    for frame in callers(thread, 0, max(0, most - len(found))):
+        found.append([(frame.GetFunctionName() or "").split("(")[0], frame.GetLineEntry().GetLine()])
+    return found[:most]
 
 
 def is_function(name, wanted):

@@ -60,6 +60,21 @@ pub struct Query {
 /// What gdb says of a program that never ran.
 const NOT_STARTED: &str = "During startup program ";
 
+/// A frame of a debugger's backtrace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedFrame {
+    /// The function; empty where the debugger knows none.
+    pub function: String,
+    /// The line; 0 where the debugger knows none.
+    pub line: u32,
+}
+
+impl std::fmt::Display for TracedFrame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} line {}", self.function, self.line)
+    }
+}
+
 /// How a debugger session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionOutcome {
@@ -78,6 +93,9 @@ pub struct Session {
     pub outcome: SessionOutcome,
     /// Per query, per leaf, in the order asked.
     pub answers: Vec<Vec<Answer>>,
+    /// Per query, where asked for and reached: the frames, innermost first, inlined functions included. Frames that
+    /// the debugger makes up for tail calls are left out.
+    pub backtraces: Vec<Option<Vec<TracedFrame>>>,
     /// Time the session took.
     pub wall: Duration,
     /// Processor time of the debugger and its program.
@@ -94,6 +112,19 @@ impl Debugger {
         queries: &[Query],
         limit: Duration,
     ) -> Result<Session> {
+        self.backtraces(sandbox, image, launch, queries, 0, limit)
+    }
+
+    /// The same, and at each query so many frames of the backtrace.
+    pub fn backtraces(
+        &self,
+        sandbox: &Sandbox,
+        image: &Image,
+        launch: &Launch,
+        queries: &[Query],
+        frames: usize,
+        limit: Duration,
+    ) -> Result<Session> {
         let folder = session_folder()?;
         let subject = Subject::prepare(launch, folder.path())?;
         let script = match self.kind {
@@ -102,7 +133,7 @@ impl Debugger {
         };
         let script_path = folder.path().join("session.py");
         write(&script_path, script.as_bytes())?;
-        let request = self.request(image, &subject, queries);
+        let request = self.request(image, &subject, queries, frames);
         write(
             &folder.path().join("request.json"),
             request.to_string().as_bytes(),
@@ -138,7 +169,13 @@ impl Debugger {
         }
     }
 
-    fn request(&self, image: &Image, subject: &Subject, queries: &[Query]) -> serde_json::Value {
+    fn request(
+        &self,
+        image: &Image,
+        subject: &Subject,
+        queries: &[Query],
+        frames: usize,
+    ) -> serde_json::Value {
         let mut lists: Vec<serde_json::Value> = Vec::new();
         let mut index: HashMap<*const LeafKey, usize> = HashMap::new();
         let queries: Vec<_> = queries
@@ -161,6 +198,7 @@ impl Debugger {
             "redirections": gdb::redirections(&subject.arguments, &subject.stdin),
             "entry": image.entry().0,
             "leaves": lists,
+            "frames": frames,
             "queries": queries,
         })
     }
@@ -176,6 +214,7 @@ impl Debugger {
             .iter()
             .map(|query| vec![Answer::NotReached; query.leaves.len()])
             .collect();
+        let mut backtraces: Vec<Option<Vec<TracedFrame>>> = vec![None; queries.len()];
         let mut bias = 0;
         let mut ended = false;
         let mut failed = None;
@@ -198,10 +237,12 @@ impl Debugger {
             } else if json["end"].as_bool() == Some(true) {
                 ended = true;
             } else {
-                let slots = json[0]
-                    .as_u64()
-                    .and_then(|query| answers.get_mut(query as usize));
+                let query = json[0].as_u64().map(|query| query as usize);
+                let slots = query.and_then(|query| answers.get_mut(query));
                 let given = json[1].as_array();
+                if let Some(slot) = query.and_then(|query| backtraces.get_mut(query)) {
+                    *slot = json[2].as_array().map(|frames| traced(frames));
+                }
                 for (slot, answer) in slots.into_iter().flatten().zip(given.into_iter().flatten()) {
                     *slot = Answer::parse(answer, image, bias).unwrap_or_else(|| {
                         Answer::Error(format!("cannot read the answer {answer}"))
@@ -235,6 +276,7 @@ impl Debugger {
         Ok(Session {
             outcome,
             answers,
+            backtraces,
             wall: finished.wall,
             cpu: finished.cpu,
         })
@@ -285,6 +327,17 @@ fn environment(launch: &Launch) -> Vec<String> {
 
 fn lossy(text: &OsStr) -> String {
     text.to_string_lossy().into_owned()
+}
+
+fn traced(frames: &[serde_json::Value]) -> Vec<TracedFrame> {
+    let frame = |json: &serde_json::Value| TracedFrame {
+        function: json[0].as_str().unwrap_or_default().to_owned(),
+        line: json[1]
+            .as_u64()
+            .and_then(|line| u32::try_from(line).ok())
+            .unwrap_or(0),
+    };
+    frames.iter().map(frame).collect()
 }
 
 fn leaf_request(leaf: &LeafKey) -> serde_json::Value {
