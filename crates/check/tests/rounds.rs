@@ -122,11 +122,12 @@ fn nothing_is_found_without_barriers_where_nothing_is_wrong() {
             "{}\n{report:#?}",
             path.display()
         );
-        assert!(
-            report.undecided.is_empty(),
-            "{}\n{report:#?}",
-            path.display()
-        );
+        // gdb and lldb take some expressions that the standard does not allow
+        let doubts = report
+            .undecided
+            .iter()
+            .filter(|open| !open.reason.contains("ill-formed"));
+        assert_eq!(doubts.count(), 0, "{}\n{report:#?}", path.display());
     }
 }
 
@@ -139,8 +140,10 @@ fn nothing_is_found_in_unoptimised_builds() {
         ("clang-14", "-O0"),
         ("gcc-11", "-O0"),
     ];
+    let mut compared = 0;
     let some = programs("recall").into_iter().step_by(6);
-    for path in some.chain(programs("found")) {
+    let ordinary = programs("../mutate/ordinary").into_iter().step_by(8);
+    for path in some.chain(programs("found")).chain(ordinary) {
         let report = question(&path, &builds, PointChoice::Rounds(Effort::Normal)).ask();
         let Ok(report) = report else { continue };
         let wrong: Vec<_> = report
@@ -155,13 +158,11 @@ fn nothing_is_found_in_unoptimised_builds() {
             "{}\n{report:#?}",
             path.display()
         );
-        assert!(
-            report
-                .rounds
-                .iter()
-                .any(|row| row.round == Round::Quiet && row.counts.total() > 0)
-        );
+        let quiet = report.rounds.iter().filter(|row| row.round == Round::Quiet);
+        compared += quiet.map(|row| row.counts.compared()).sum::<u64>();
     }
+    // what is in memory is compared at calls of library functions only
+    assert!(compared > 0);
 }
 
 /// clang stores several elements at once, so that one of them has its value before its statement is reached.

@@ -174,7 +174,10 @@ impl<'a> Gate<'a> {
                 SanitizedRun::Ended(run) => {
                     if let Ending::Exceeded(bound) = run.ending {
                         let reason = if run.ending.timed_out() {
-                            format!("it does not end within {:.0} s", time.as_secs_f64())
+                            format!(
+                                "it does not end within {:.0} s (--timeout allows more)",
+                                time.as_secs_f64()
+                            )
                         } else {
                             format!("it was stopped: {bound} reached")
                         };

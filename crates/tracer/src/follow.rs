@@ -23,6 +23,8 @@ pub(crate) struct Follow {
     /// By number of the function.
     calls: Vec<u32>,
     serial: u32,
+    /// How often an entry was reached that may have been none.
+    again: u32,
     pub(crate) stack: Vec<Activation>,
     fill: Option<u8>,
 }
@@ -48,6 +50,7 @@ impl Follow {
             names: Vec::new(),
             calls: Vec::new(),
             serial: 0,
+            again: 0,
             stack: Vec::new(),
             fill,
         };
@@ -112,11 +115,16 @@ impl Follow {
         }
         let number = *self.entries.get(&address)?;
         let again = |top: &Activation| top.function == number && top.stack == stack;
+        let calls = self.calls.get_mut(number as usize)?;
         if self.stack.last().is_some_and(again) {
-            // a loop back to the first instruction, or a tail call of itself
+            // a loop back to the first instruction, a tail call of itself, or a caller that is no longer stopped in: it
+            // is not known which, and of one that does so without end nothing is to be known
+            self.again += 1;
+            if self.again >= FOLLOWED {
+                *calls = FOLLOWED;
+            }
             return None;
         }
-        let calls = self.calls.get_mut(number as usize)?;
         self.stack.push(Activation {
             function: number,
             number: *calls,
