@@ -2,7 +2,7 @@
 //! variables, in the registers of their own frames.
 //!
 //! Variables further up change less often than there are stops, and are more than those of the innermost function: they
-//! are looked at when a place is come by in a chain for the first few times, and then ever less often.
+//! are looked at when a place is come by in a chain for the first, second, fourth, eighth time and so on.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,6 @@ use crate::recording::KeyId;
 pub(crate) const DEPTH: u16 = 4;
 /// Frames of the stack that are walked and compared.
 pub(crate) const FRAMES: usize = 48;
-/// Visits that are all looked at; then those whose number is a power of two.
-const FIRST: u32 = 3;
 /// Chains that are kept; of a run with more, the later ones are not compared.
 const CHAINS: u32 = 1 << 15;
 
@@ -88,11 +86,7 @@ impl AboveRecorder {
             return 0;
         };
         *count += 1;
-        if *count <= FIRST || count.is_power_of_two() {
-            DEPTH
-        } else {
-            0
-        }
+        if count.is_power_of_two() { DEPTH } else { 0 }
     }
 
     /// Notes a stop; `number` gives a leaf of a frame further up its number, `record` takes what was seen of it.

@@ -61,13 +61,16 @@ pub struct FrameClue {
 /// A frame of the optimised build: its address, and which of the functions that share it.
 type FramePlace = (Svma, u16);
 
+/// A function and its line.
+type SourceFrame = (Arc<str>, Option<Line>);
+
 /// One difference, however often it is met.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Difference {
     kind: Kind,
     function: Arc<str>,
     expected: Option<Line>,
-    shown: (Arc<str>, Option<Line>),
+    shown: SourceFrame,
     place: FramePlace,
 }
 
@@ -88,7 +91,7 @@ pub(crate) struct Frames {
     /// By numbers of chains: of the recording, of the build.
     known: HashMap<(u32, u32), Rc<Agreement>>,
     /// Which frames of the source a frame of the build stood for.
-    served: HashMap<FramePlace, BTreeSet<(Arc<str>, Option<Line>)>>,
+    served: HashMap<FramePlace, BTreeSet<SourceFrame>>,
     met: BTreeMap<Difference, Meeting>,
     /// By function of the source: how many statements it has.
     statements: HashMap<String, usize>,

@@ -17,10 +17,8 @@ use crate::truth::Truth;
 #[derive(Default)]
 pub(crate) struct Upper {
     pub(crate) suspects: BTreeMap<SuspectKey, Suspect>,
-    /// By number of the stop's chain: the leaves of the recording that are shown, with their places.
-    slots: HashMap<u32, Arc<[Slot]>>,
-    /// What the present stop shows.
-    shown: HashSet<KeyId>,
+    /// By number of the stop's chain and the recording's list: what is on the list and shown, with its place.
+    slots: HashMap<(u32, usize), Arc<[Slot]>>,
 }
 
 /// A leaf of the recording: the frame among those shown, its place there, its number, its depth.
@@ -54,12 +52,15 @@ impl Upper {
         if here.same < 2 || stop.upper.is_empty() {
             return;
         }
-        let slots = self.slots.entry(number).or_insert_with(|| {
+        let list = Arc::as_ptr(keys).cast::<()>() as usize;
+        let slots = self.slots.entry((number, list)).or_insert_with(|| {
+            let keys: HashSet<KeyId> = keys.iter().copied().collect();
             let mut slots = Vec::new();
             for (place, frame) in stop.upper.iter().enumerate() {
                 for (index, leaf) in frame.site.leaves().iter().enumerate() {
                     if let Some(key) = key_above(frame, leaf)
                         && let Some(id) = recording.id(&key)
+                        && keys.contains(&id)
                     {
                         slots.push((place, index, id, key.depth));
                     }
@@ -68,10 +69,8 @@ impl Upper {
             slots.into()
         });
         let slots = slots.clone();
-        self.shown.clear();
-        self.shown.extend(keys.iter().copied());
         for (place, index, id, depth) in slots.iter() {
-            if usize::from(*depth) >= here.same || !self.shown.contains(id) {
+            if usize::from(*depth) >= here.same {
                 continue;
             }
             let Some(frame) = stop.upper.get(*place) else {

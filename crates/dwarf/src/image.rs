@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::describe::describe;
 use crate::elf::{File, Symbol};
 use crate::lines::{LineRow, StatementStop, has_own_files};
 use crate::observe::{look, observe, pointer};
-use crate::site::{SiteMemory, prepare};
+use crate::site::{SiteMemory, prepare, prepare_depths};
 use crate::spans::{Function, LocationSpan};
 use crate::units::Units;
 use crate::{
@@ -127,6 +128,21 @@ impl Image {
     /// Everything visible at one address.
     pub fn site(&self, pc: Svma, options: &SiteOptions) -> Result<Site, Error> {
         prepare(&self.units, &self.frames, &self.sites, pc, options)
+    }
+
+    /// The variables of the functions at some depths at one address, 0 being the innermost; no globals.
+    pub fn site_of_depths(
+        &self,
+        pc: Svma,
+        depths: Range<usize>,
+        leaf_cap: usize,
+    ) -> Result<Site, Error> {
+        let options = SiteOptions {
+            globals: false,
+            leaf_cap,
+            all_frames: true,
+        };
+        prepare_depths(&self.units, &self.frames, &self.sites, pc, &options, depths)
     }
 
     /// Replaces `out` by one observation per leaf of the site, in the same order.

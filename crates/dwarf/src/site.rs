@@ -2,6 +2,7 @@
 //! each of them is. Prepared once; [`Image::observe`](crate::Image::observe) evaluates it at each visit.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::constants as dw;
@@ -248,6 +249,19 @@ pub(crate) fn prepare(
     pc: Svma,
     options: &SiteOptions,
 ) -> Result<Site, Error> {
+    let shown = if options.all_frames { usize::MAX } else { 1 };
+    prepare_depths(units, frames, memory, pc, options, 0..shown)
+}
+
+/// The same with the variables of the functions at some depths only.
+pub(crate) fn prepare_depths(
+    units: &Units,
+    frames: &Frames,
+    memory: &SiteMemory,
+    pc: Svma,
+    options: &SiteOptions,
+    depths: Range<usize>,
+) -> Result<Site, Error> {
     let scope = Scope::at(units, frames, pc.0)?.ok_or(Error::NoFunction { pc })?;
     let line = units
         .lines(scope.function.unit)?
@@ -260,13 +274,10 @@ pub(crate) fn prepare(
         .copied()
         .unwrap_or(scope.function);
     let function = units.name(innermost).unwrap_or_else(|| Arc::from("?"));
-    let shown = if options.all_frames {
-        instances.len()
-    } else {
-        1
-    };
     let mut candidates = Vec::new();
-    for (depth, scopes) in (0u16..).zip(instances.iter().take(shown)) {
+    let wanted = instances.iter().enumerate();
+    for (depth, scopes) in wanted.take(depths.end).skip(depths.start) {
+        let depth = u16::try_from(depth).unwrap_or(u16::MAX);
         locals(units, scopes, depth, &mut candidates)?;
     }
     let globals = if options.globals {

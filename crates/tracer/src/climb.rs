@@ -4,9 +4,10 @@
 //! change less often than one can afford to look at them: the observer says at which stops it wants them.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use candor_dwarf::{Chain, ChainEnd, Image, Machine, Observation, Site, SiteOptions, Stack, Svma};
+use candor_dwarf::{Chain, ChainEnd, Image, Machine, Observation, Site, Stack, Svma};
 
 /// What a run knows of the frames further up.
 #[derive(Default)]
@@ -16,7 +17,8 @@ pub(crate) struct Climber {
     addresses: Vec<u64>,
     ids: HashMap<(Box<[u64]>, ChainEnd), u32>,
     chains: Vec<Arc<Chain>>,
-    sites: HashMap<Svma, Option<Arc<Site>>>,
+    /// By address and the depth that is left.
+    sites: HashMap<(Svma, usize), Option<Arc<Site>>>,
     now: Option<u32>,
     upper: Vec<UpperFrame>,
 }
@@ -24,8 +26,8 @@ pub(crate) struct Climber {
 /// The variables of one frame of the stack, in its registers: of the functions that are inlined there too.
 #[derive(Debug)]
 pub struct UpperFrame {
-    /// The depth of its innermost function, counting inlined ones; what a leaf's own depth is to be added to. Leaves
-    /// that come to 0 are of the innermost function of all, which the stop's own site shows.
+    /// The depth of its innermost function, counting inlined ones; what a leaf's own depth is to be added to. The
+    /// variables of the innermost function of all are not among them: the stop's own site shows those.
     pub base: u16,
     /// What is visible at its call.
     pub site: Arc<Site>,
@@ -82,9 +84,10 @@ impl Climber {
         for level in 0..self.stack.len() {
             let functions = self.stack.functions(level) as u16;
             let above = base.saturating_add(functions);
-            // the innermost function's variables are the stop's own
             if above > 1 && base <= depth {
-                self.observe_level(image, machine, level, base, leaf_cap);
+                // the innermost function's variables are the stop's own
+                let wanted = usize::from(level == 0)..usize::from(depth - base) + 1;
+                self.observe_level(image, machine, (level, base), wanted, leaf_cap);
             }
             base = above;
             if base > depth {
@@ -97,20 +100,21 @@ impl Climber {
         &mut self,
         image: &Image,
         machine: &dyn Machine,
-        level: usize,
-        base: u16,
+        (level, base): (usize, u16),
+        wanted: Range<usize>,
         leaf_cap: usize,
     ) {
         let Some(address) = self.stack.address(level) else {
             return;
         };
-        let options = SiteOptions {
-            globals: false,
-            leaf_cap,
-            all_frames: true,
+        let key = (address, wanted.end);
+        let prepare = || {
+            image
+                .site_of_depths(address, wanted, leaf_cap)
+                .ok()
+                .map(Arc::new)
         };
-        let prepare = || image.site(address, &options).ok().map(Arc::new);
-        let site = self.sites.entry(address).or_insert_with(prepare);
+        let site = self.sites.entry(key).or_insert_with(prepare);
         let Some(site) = site.clone() else { return };
         let mut observations = Vec::new();
         image.observe_frame(&self.stack, level, &site, machine, &mut observations);

@@ -72,6 +72,12 @@ impl DebugRequest<'_> {
 
 /// Makes the exhibit. [`Error::Unfit`] when no choice of points shows the finding (any more).
 pub fn debug(tools: &Toolset<'_>, request: &DebugRequest<'_>) -> Result<Exhibit, Error> {
+    if request.kind.is_about_place() {
+        return Err(Error::unfit(format!(
+            "a {} has no values to show; its case and its replay do",
+            request.kind
+        )));
+    }
     let workshop = tools.workshop;
     let mut missed = String::from("there is no point to look at");
     for points in &request.points {
