@@ -76,7 +76,15 @@ pub fn look(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let build = (executable, &image);
-    let seen = compare_build(workshop, program, plan, truth, build, settings, watch, None)?;
+    let seen = compare_build(
+        workshop,
+        program,
+        (plan, None),
+        truth,
+        build,
+        settings,
+        watch,
+    )?;
     Ok(seen.map(|mut comparison| Seen {
         counts: comparison.counts,
         sightings: sightings(comparison.all_suspects().values()),
@@ -134,12 +142,11 @@ fn sightings<'s>(suspects: impl Iterator<Item = &'s Suspect>) -> Vec<Sighting> {
 pub(crate) fn compare_build<'a>(
     workshop: &Workshop<'_>,
     program: &Program,
-    plan: &'a Plan,
+    (plan, calls): (&'a Plan, Option<&'a [u32]>),
     truth: &'a Truth,
     (executable, image): (&Executable, &'a Image),
     settings: &Settings,
     watch: Option<Watch>,
-    calls: Option<&'a [u32]>,
 ) -> Result<Result<Comparison<'a>, String>, Error> {
     let mut comparison = Comparison::new(truth, plan, image).at(calls);
     comparison.watch = watch;

@@ -735,6 +735,12 @@ struct Windows {
     between: Vec<Option<Window>>,
 }
 
+/// By leaf of a site: which histories it has, one per reference; `None` where some reference does not know it.
+type Numbers = Arc<[Option<Box<[usize]>>]>;
+
+/// What was seen of a leaf, behind how many calls, in which call of the function, and what became of it.
+type Seen = (Observation, usize, Option<u32>, Class);
+
 /// What makes one suspect.
 type DoubtKey = (Kind, VariableName);
 
@@ -752,9 +758,9 @@ struct Watcher<'a> {
     /// How many values were shown and not compared: those in memory, pointers without a name, what no reference knows.
     aside: [usize; 3],
     /// By address: which histories the leaves are, per reference.
-    known: HashMap<u64, Arc<[Option<Box<[usize]>>]>>,
+    known: HashMap<u64, Numbers>,
     /// By address and leaf: what was seen there, in which window, and what came of it.
-    last: HashMap<(u64, usize), (Observation, usize, Option<u32>, Class)>,
+    last: HashMap<(u64, usize), Seen>,
 }
 
 impl Watcher<'_> {
@@ -790,7 +796,7 @@ impl Watcher<'_> {
     }
 
     /// Which histories the leaves of a site are; `None` for a leaf that some reference does not know.
-    fn histories(&mut self, site: &Site) -> Arc<[Option<Box<[usize]>>]> {
+    fn histories(&mut self, site: &Site) -> Numbers {
         let held = self.held;
         let number = |leaf: &Leaf| -> Option<Box<[usize]>> {
             let timelines = held.timelines.iter();

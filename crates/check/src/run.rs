@@ -624,7 +624,13 @@ fn compare_one<'a>(
         _ => {
             let calls = arm.calls.as_deref();
             match compare_build(
-                workshop, program, &arm.plan, truth, build, settings, None, calls,
+                workshop,
+                program,
+                (&arm.plan, calls),
+                truth,
+                build,
+                settings,
+                None,
             )? {
                 Ok(mut comparison) => {
                     compared.row.counts = comparison.counts;

@@ -43,7 +43,7 @@ pub struct Debug<'a> {
 /// What is true of a program, as the round that the claim was seen in wants it.
 enum Witness {
     /// Values at barrier calls.
-    Barriers(Truth),
+    Barriers(Box<Truth>),
     /// Values without barriers, of all references at once.
     Quiet(Held),
 }
@@ -204,12 +204,15 @@ impl<'a> Debug<'a> {
             &executable,
             &self.settings,
         ))?;
-        Ok(truth.map(Witness::Barriers).and_then(|witness| {
-            if self.options.whole_runs && witness.stops() >= self.options.max_stops {
-                return Err(Rejection::Undecided("its run takes too long".into()));
-            }
-            Ok(witness)
-        }))
+        Ok(truth
+            .map(Box::new)
+            .map(Witness::Barriers)
+            .and_then(|witness| {
+                if self.options.whole_runs && witness.stops() >= self.options.max_stops {
+                    return Err(Rejection::Undecided("its run takes too long".into()));
+                }
+                Ok(witness)
+            }))
     }
 
     /// The references to hear after the first: of those by its own compiler none, where another

@@ -563,6 +563,9 @@ impl<'a> Run<'a> {
     }
 }
 
+/// What goes together when it was seen often enough: a line of a file, or a function.
+type Group = (Option<Arc<str>>, u64);
+
 fn statement_stops(
     image: &Image,
     tracee: &mut Tracee,
@@ -572,9 +575,9 @@ fn statement_stops(
 ) -> Result<Stops> {
     let mut group_of = HashMap::new();
     let mut groups: Vec<Vec<u64>> = Vec::new();
-    let mut index: HashMap<(Option<Arc<str>>, u64), usize> = HashMap::new();
+    let mut index: HashMap<Group, usize> = HashMap::new();
     let stops = image.statement_stops()?;
-    let mut places: Vec<(u64, (Option<Arc<str>>, u64))> = Vec::new();
+    let mut places: Vec<(u64, Group)> = Vec::new();
     let function = |pc: Svma| {
         image
             .symbolise(pc)

@@ -133,6 +133,9 @@ fn finding() -> Finding {
             levels: vec!["-O1".into()],
             pass: None,
         },
+        round: candor_check::Round::All,
+        rounds: Vec::new(),
+        barriers: Vec::new(),
         notes: Vec::new(),
         replay: "candor check walk.c --cc gcc-12 -O1".into(),
     }
