@@ -821,7 +821,7 @@ impl Watcher<'_> {
             Observation::IllFormed(_) => return Some((Class::IllFormed, None)),
             Observation::Value(value) => value,
         };
-        if storage == Storage::Home || !is_comparable(value) {
+        if storage == Storage::Memory || !is_comparable(value) {
             return None;
         }
         let numbers = numbers?;
@@ -841,9 +841,7 @@ impl Watcher<'_> {
         if holds(&|place, _| of(&self.around.activation, place)) == Some(false) {
             return Some((Class::Wrong, Some(Tier::Activation)));
         }
-        // a variable that has memory of its own at times is stored when it suits the optimiser
-        if storage == Storage::Elsewhere
-            && holds(&|place, _| of(&self.around.between, place)) == Some(false)
+        if holds(&|place, _| of(&self.around.between, place)) == Some(false)
         {
             return Some((Class::Wrong, Some(Tier::Calls)));
         }
@@ -1194,7 +1192,7 @@ impl Observer for Watcher<'_> {
             let Some((class, tier)) = self.weigh(numbers, storage, seen) else {
                 let comparable = seen.value().is_some_and(is_comparable);
                 let reason = match (storage, comparable) {
-                    (Storage::Home, _) => 0,
+                    (Storage::Memory, _) => 0,
                     (_, false) => 1,
                     (_, true) => 2,
                 };

@@ -43,9 +43,7 @@ impl Default for SiteOptions {
 /// In what sort of place a leaf is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
-    /// The variable has one place in memory, at all addresses.
-    Home,
-    /// In memory, at this address.
+    /// In memory, which stores reach when it suits the optimiser.
     Memory,
     /// In a register, a constant, computed, in pieces, or nowhere.
     Elsewhere,
@@ -122,8 +120,6 @@ pub(crate) struct Variable {
 pub(crate) struct Known {
     /// Bytes from its start to the end of its last leaf.
     pub(crate) reach: u64,
-    /// One place for all addresses.
-    pub(crate) fixed: bool,
     pub(crate) place: Place,
     pub(crate) text: Text,
     /// For an array whose length is known at run time only.
@@ -172,10 +168,9 @@ impl Site {
             Place::Program(program) => program.is_memory(),
             _ => false,
         };
-        match (memory, known.fixed) {
-            (true, true) => Storage::Home,
-            (true, false) => Storage::Memory,
-            (false, _) => Storage::Elsewhere,
+        match memory {
+            true => Storage::Memory,
+            false => Storage::Elsewhere,
         }
     }
 
@@ -396,9 +391,6 @@ impl Block {
             leaf_count: layout.shapes.len(),
             known: Arc::new(Known {
                 reach: end.div_ceil(8),
-                fixed: units
-                    .inherited(candidate.entry, dw::DW_AT_location)
-                    .is_some_and(|(_, value)| value.exprloc_value().is_some()),
                 place,
                 text,
                 count,
