@@ -41,7 +41,7 @@ use crate::{Error, Settings};
 /// Visits of an address in an optimised build; those that come later say little new.
 const VISITS: u32 = 128;
 /// Visits of an address in a reference; where there are more, its function is given up.
-const REFERENCE_VISITS: u32 = 4096;
+const REFERENCE_VISITS: u32 = 2048;
 /// Values of a variable that are named in words.
 const NAMED: usize = 6;
 /// Places of one variable that are kept for confirmation, and lines.
@@ -841,8 +841,7 @@ impl Watcher<'_> {
         if holds(&|place, _| of(&self.around.activation, place)) == Some(false) {
             return Some((Class::Wrong, Some(Tier::Activation)));
         }
-        if holds(&|place, _| of(&self.around.between, place)) == Some(false)
-        {
+        if holds(&|place, _| of(&self.around.between, place)) == Some(false) {
             return Some((Class::Wrong, Some(Tier::Calls)));
         }
         Some((Class::Equal, None))

@@ -339,6 +339,16 @@ impl Walk<'_> {
                 Ok(())
             }
             dw::DW_TAG_structure_type if self.rust => self.rust_struct(id, offset, depth),
+            // what is in a `va_list` or a `jmp_buf` is the library's business, and another matter in each build
+            dw::DW_TAG_structure_type
+                if self
+                    .units
+                    .name(id)
+                    .is_some_and(|name| name.starts_with("__")) =>
+            {
+                self.omissions.insert(Omission::TypeNotCompared);
+                Ok(())
+            }
             dw::DW_TAG_structure_type | dw::DW_TAG_class_type => self.members(id, offset, depth),
             dw::DW_TAG_union_type if !self.rust => {
                 let mut budget = MAX_COVERED;

@@ -129,6 +129,9 @@ impl Compiler {
             leading: words.collect(),
             answers: Mutex::default(),
         };
+        if sandbox.interrupted() {
+            return Err(Error::Interrupted);
+        }
         if compiler.recall().is_some() {
             return Ok(compiler);
         }

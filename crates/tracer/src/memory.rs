@@ -5,7 +5,7 @@
 //! per page instead of one per value is most of the engine's speed.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,6 +21,8 @@ pub(crate) struct Memory {
     cache: RefCell<Cache>,
     /// Address of each breakpoint and the byte it replaced.
     breakpoints: BTreeMap<u64, u8>,
+    /// The bytes of breakpoints that are out for a while.
+    originals: HashMap<u64, u8>,
 }
 
 struct Cache {
@@ -58,6 +60,7 @@ impl Memory {
                 stop: 1,
             }),
             breakpoints: BTreeMap::new(),
+            originals: HashMap::new(),
         })
     }
 
@@ -117,10 +120,17 @@ impl Memory {
         if self.breakpoints.contains_key(&address) {
             return Ok(());
         }
-        let mut original = [0];
-        self.file.read_exact_at(&mut original, address)?;
+        let original = match self.originals.get(&address) {
+            Some(original) => *original,
+            None => {
+                let mut original = [0];
+                self.file.read_exact_at(&mut original, address)?;
+                self.originals.insert(address, original[0]);
+                original[0]
+            }
+        };
         self.file.write_all_at(&[INT3], address)?;
-        self.breakpoints.insert(address, original[0]);
+        self.breakpoints.insert(address, original);
         Ok(())
     }
 
