@@ -1,4 +1,4 @@
-// builds: gcc-12:-O1 gcc-12:-O2 clang-19:-O2
+// builds: gcc-12:-O1 gcc-12:-O2 gcc-12:-Os
 // What a va_list and a jmp_buf hold is the library's business: gcc does not store what this function never reads.
 #include <setjmp.h>
 #include <stdarg.h>
