@@ -208,18 +208,16 @@ impl Court<'_> {
         let launch = launch(executable, self.program, self.settings);
         let limit = self.settings.debugger_time();
         let queries: Vec<Query> = candidates.iter().map(|c| query(c)).collect();
-        let mut said: Vec<BTreeMap<String, Said>> =
-            candidates.iter().map(|_| BTreeMap::new()).collect();
-        for debugger in self.debuggers {
-            let name = debugger_name(debugger);
+        let ask_one = |debugger: &Debugger| -> Result<Vec<Said>, Error> {
             let ask = |queries: &[Query]| {
                 debugger.ask(self.workshop.sandbox, image, &launch, queries, limit)
             };
             let session = ask(&queries)?;
             let died = session.outcome != SessionOutcome::Finished;
+            let mut verdicts = Vec::new();
             for (place, query) in queries.iter().enumerate() {
                 let answer = session.answers.get(place).and_then(|a| a.first()).cloned();
-                let verdict = match answer {
+                verdicts.push(match answer {
                     Some(Answer::NotReached) | None if died => {
                         let alone = ask(std::slice::from_ref(query))?;
                         let answer = alone.answers.first().and_then(|a| a.first()).cloned();
@@ -237,10 +235,32 @@ impl Court<'_> {
                         }
                     }
                     answer => Said::Answer(answer.unwrap_or(Answer::NotReached)),
-                };
-                if let Some(map) = said.get_mut(place) {
-                    map.insert(name.clone(), verdict);
-                }
+                });
+            }
+            Ok(verdicts)
+        };
+        // each waits for its own start most of the time
+        let answers: Vec<Result<Vec<Said>, Error>> = if self.settings.jobs < 2 {
+            self.debuggers.iter().map(ask_one).collect()
+        } else {
+            std::thread::scope(|scope| {
+                let asked: Vec<_> = self
+                    .debuggers
+                    .iter()
+                    .map(|debugger| scope.spawn(|| ask_one(debugger)))
+                    .collect();
+                let died = |_| Err(Error::unfit("a thread of candor died on it"));
+                let join = asked
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap_or_else(died));
+                join.collect()
+            })
+        };
+        let mut said: Vec<BTreeMap<String, Said>> =
+            candidates.iter().map(|_| BTreeMap::new()).collect();
+        for (debugger, answers) in self.debuggers.iter().zip(answers) {
+            for (map, verdict) in said.iter_mut().zip(answers?) {
+                map.insert(debugger_name(debugger), verdict);
             }
         }
         Ok(said)
